@@ -7,10 +7,11 @@ BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS) $(wildcard
 BUILT_FROM += $(wildcard examples/operations/*)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format-check lint types doctests fragments docs format bench sanitize libcxx soak wheel clean FORCE
+.PHONY: help demo papers test check format-check lint types doctests fragments docs format bench sanitize libcxx soak wheel clean FORCE
 
 help:
 	@echo "make demo       see shoal at work"
+	@echo "make papers     every paper's tables and figures in a quick form, some minutes"
 	@echo "make test       every check and every test"
 	@echo "make check      formatting, lint, types, doctests, changelog fragments; no tests"
 	@echo "make docs       the documentation as web pages, in build/site/"
@@ -24,6 +25,10 @@ help:
 
 demo: .venv/.ready
 	@.venv/bin/shoal demo
+
+# `python -m papers --list` states the quick forms.
+papers: .venv/.ready
+	@$(PYTHON_IN_VENV) -m papers --quick
 
 # A file stays in one process, since its tests share fixtures.
 test: check
@@ -42,7 +47,7 @@ types: .venv/.ready
 	@$(PYTHON_IN_VENV) -m mypy
 
 doctests: .venv/.ready
-	@$(PYTHON_IN_VENV) -m pytest --quiet --no-header src/shoal
+	@$(PYTHON_IN_VENV) -m pytest --quiet --no-header src/shoal papers
 
 # A fragment with a name that towncrier would pass over is an error here.
 fragments: .venv/.ready
@@ -86,7 +91,7 @@ wheel: .venv/.ready
 clean:
 	rm -rf .venv .venv-sanitize build dist wheelhouse src/shoal/_kernels.pyi
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
+	find src papers tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
 
 # The stub of the compiled module goes beside the sources, where the type checker looks for it.
 .venv/.ready: $(BUILT_FROM)

@@ -25,8 +25,8 @@ import click
 import numpy as np
 
 from bench_partition import ROOT, circumstances
+from materials import data_folder
 from measure import say
-from shoal.reproduce.data_and_results import data_folder
 
 RESULTS = ROOT / "benchmarks" / "results" / "app.json"
 DATA = "gov_census.csv.gz"

@@ -16,8 +16,8 @@ import click
 
 import shoal
 from bench_partition import ROOT, circumstances
+from materials import data_folder
 from measure import say
-from shoal.reproduce.data_and_results import data_folder
 from shoal.sources import read
 
 RESULTS = ROOT / "benchmarks" / "results" / "audit.json"

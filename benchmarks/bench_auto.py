@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from materials import Missing, census, covertype, gaussian, machine
 from problems import Problem, california, flights, sample, whole
 from shoal import datasets, kernels
 from shoal.arrays import standardize
@@ -22,7 +23,6 @@ from shoal.measures import loss
 from shoal.methods.auto import SHORT_SEARCH
 from shoal.methods.blocks import BLOCK_RECORDS, blocks
 from shoal.methods.refine import refine
-from shoal.reproduce.data_and_results import Missing, census, covertype, gaussian, machine
 from shoal.typing import Labels, Matrix
 
 ROOT = Path(__file__).resolve().parents[1]

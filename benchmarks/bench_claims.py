@@ -13,7 +13,9 @@ from time import process_time
 import click
 import numpy as np
 
+import materials
 from bench_partition import ROOT, circumstances
+from materials import data_folder
 from measure import say
 from shoal import kernels
 from shoal.arrays import standardize
@@ -23,8 +25,6 @@ from shoal.measures import loss
 from shoal.methods import partition
 from shoal.methods.blocks import blocks
 from shoal.methods.refine import refine
-from shoal.reproduce import data_and_results as material
-from shoal.reproduce.data_and_results import data_folder
 from shoal.sources import read
 from shoal.space.space import Space
 from shoal.typing import Labels, Matrix
@@ -80,8 +80,8 @@ def claims(quick: bool) -> Iterator[tuple[str, str, Matrix, int, dict[str, Metho
     if folder is None or not (folder / CENSUS).exists():
         say(f"Without {CENSUS}: not found; SHOAL_DATA may name the folder that has it")
         return
-    for source in (material.covertype(92_962), material.census(204_309)):
-        if isinstance(source, material.Source) and source.records is not None:
+    for source in (materials.covertype(92_962), materials.census(204_309)):
+        if isinstance(source, materials.Source) and source.records is not None:
             yield "auto.md", source.name, standardize(source.records[:many]), 10, thoroughness()
     starts = {f"{name}, refined": refined(name) for name in ("mdav", "blocks")}
     yield "auto.md", "gov_census with categories", census(folder / CENSUS, many), 10, starts

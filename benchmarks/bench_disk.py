@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench_partition import ROOT, circumstances
+from materials import Missing, Source, census, covertype, timed
 from problems import FLIGHTS_COLUMNS, K, Problem, flights, jittered, whole
 from shoal import kernels
 from shoal.engines.blocks.blueprint import CUTS
@@ -24,7 +25,6 @@ from shoal.engines.blocks.forest import Forest
 from shoal.methods import partition
 from shoal.methods.cell_building import members_of, renumbered
 from shoal.methods.refine import refine
-from shoal.reproduce.data_and_results import Missing, Source, census, covertype, timed
 from shoal.typing import Labels, Matrix
 
 RESULTS = ROOT / "benchmarks" / "results" / "disk.json"

@@ -22,11 +22,11 @@ import numpy as np
 import pyarrow as pa
 
 from bench_partition import ROOT, circumstances
+from materials import Missing, census, covertype, gaussian
 from measure import say
 from shoal.incremental.planning import Arrivals, Plan, plan
 from shoal.incremental.rehearsal import rehearse
 from shoal.job import Job
-from shoal.reproduce.data_and_results import Missing, census, covertype, gaussian
 from shoal.sources import write
 
 RESULTS = ROOT / "benchmarks" / "results" / "forecast.json"

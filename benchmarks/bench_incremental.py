@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench_partition import ROOT, circumstances
+from materials import CENSUS_COLUMNS, Source, census, covertype, gaussian
 from measure import say
 from problems import Problem, flights, sample, whole
 from shoal import LDiversity, ShoalWarning, TCloseness, anonymize
@@ -22,7 +23,6 @@ from shoal.incremental.collection import begin
 from shoal.incremental.reopen import neighbours_of
 from shoal.measures import loss
 from shoal.methods import partition
-from shoal.reproduce.data_and_results import CENSUS_COLUMNS, Source, census, covertype, gaussian
 from shoal.typing import Labels
 
 RESULTS = ROOT / "benchmarks" / "results" / "incremental.json"

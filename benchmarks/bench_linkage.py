@@ -21,12 +21,12 @@ import pyarrow.csv
 from scipy.spatial import cKDTree
 
 from bench_partition import CORES, ROOT, circumstances
+from materials import Missing, Source, census, covertype, data_folder, gaussian
 from measure import say
 from problems import K, Problem, flights, sample, whole
 from shoal import kernels, partition
 from shoal.columns.schema import Roles, Schema
 from shoal.measures.table_risk import SAMPLE
-from shoal.reproduce.data_and_results import Missing, Source, census, covertype, data_folder, gaussian
 from shoal.space.space import Space
 from shoal.typing import Labels, Matrix
 

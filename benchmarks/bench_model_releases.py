@@ -15,9 +15,9 @@ import click
 import pyarrow.csv
 
 from bench_partition import ROOT, circumstances
+from materials import CENSUS_COLUMNS, data_folder
 from shoal import LDiversity, ShoalWarning, TCloseness, anonymize
 from shoal.models import Model
-from shoal.reproduce.data_and_results import CENSUS_COLUMNS, data_folder
 
 DATA = "gov_census.csv.gz"
 RESULTS = ROOT / "benchmarks" / "results" / "model_releases.json"

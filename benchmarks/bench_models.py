@@ -11,14 +11,14 @@ import click
 import numpy as np
 import pyarrow.csv
 
+from materials import CENSUS_COLUMNS, data_folder, machine
+from papers.steered import bound, cases, procedure
 from shoal import kernels, partition
 from shoal.arrays import standardize
 from shoal.constraints.bucket_steering import bucket_attribute, n_buckets
 from shoal.constraints.enforce import enforce
 from shoal.measures import loss
 from shoal.models import Codes, LDiversity, Model, TCloseness, encode
-from shoal.reproduce.data_and_results import CENSUS_COLUMNS, data_folder, machine
-from shoal.reproduce.steered import bound, cases, procedure
 from shoal.typing import Matrix
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -14,10 +14,10 @@ import click
 import numpy as np
 
 from bench_partition import ROOT, circumstances
+from materials import data_folder
 from measure import say
 from shoal import axes, release
 from shoal.errors import ShoalWarning
-from shoal.reproduce.data_and_results import data_folder
 from shoal.sources import Table, read
 
 RESULTS = ROOT / "benchmarks" / "results" / "nominal.json"

@@ -20,12 +20,12 @@ import click
 import brute_force
 import contenders
 import table
+from materials import Missing, Source, census, covertype, gaussian, machine
 from measure import LIMIT, Effort, Entry, Row, growth, race, say
 from problems import Problem, california, flights, jittered, sample, whole
 from shoal import datasets
 from shoal.arrays import standardize
 from shoal.methods import ALGORITHMS
-from shoal.reproduce.data_and_results import Missing, Source, census, covertype, gaussian, machine
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "partition.json"

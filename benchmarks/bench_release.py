@@ -23,9 +23,9 @@ import pyarrow.parquet
 
 import shoal.constraints.constrained_cells
 from bench_partition import ROOT, circumstances
+from materials import data_folder
 from shoal.job import Job
 from shoal.release import run
-from shoal.reproduce.data_and_results import data_folder
 
 DATA = "gov_census.csv.gz"
 RESULTS = ROOT / "benchmarks" / "results" / "release.json"

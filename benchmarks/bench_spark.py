@@ -25,11 +25,11 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from bench_partition import ROOT, circumstances
+from materials import Missing
 from problems import FLIGHTS_COLUMNS, K, flights, jittered
 from shoal.job import Job
 from shoal.output.published_order import record_hashes
 from shoal.release import run
-from shoal.reproduce.data_and_results import Missing
 
 RESULTS = ROOT / "benchmarks" / "results" / "spark.json"
 N_FILES = 8

@@ -19,9 +19,9 @@ from pathlib import Path
 import click
 import numpy as np
 
+from materials import machine
 from plain_stream import plain_stream
 from shoal import kernels
-from shoal.reproduce.data_and_results import machine
 from shoal.stream import Stream
 
 RESULTS = Path(__file__).parent / "results" / "stream.json"

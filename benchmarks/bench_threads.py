@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from materials import machine
 from shoal import kernels, partition
 from shoal.constraints.enforce import enforce
 from shoal.methods.within_strata import within
 from shoal.models import TCloseness
-from shoal.reproduce.data_and_results import machine
 from shoal.typing import Labels, Matrix
 
 ROOT = Path(__file__).resolve().parents[1]

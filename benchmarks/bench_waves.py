@@ -13,6 +13,7 @@ import click
 import numpy as np
 
 from bench_partition import ROOT, circumstances
+from materials import Source, census, gaussian
 from measure import say
 from problems import sample
 from shoal import datasets
@@ -20,7 +21,6 @@ from shoal.arrays import standardize
 from shoal.incremental import join
 from shoal.incremental.waves import OUT, intersect
 from shoal.methods import partition
-from shoal.reproduce.data_and_results import Source, census, gaussian
 from shoal.typing import Labels, Matrix
 
 RESULTS = ROOT / "benchmarks" / "results" / "waves.json"

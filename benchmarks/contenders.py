@@ -38,8 +38,9 @@ def load(name: str, threads: int, folder: Path) -> Callable[[Matrix, int], Label
 
         return plain_mdav
     if name in (COLUMNS, FMDAV):
-        from shoal.reproduce.fmdav import numpy_mdav
-        from shoal.reproduce.fmdav.ablation import STRATEGIES
+        import materials  # noqa: F401 - puts papers on the path
+        from papers.fmdav import numpy_mdav
+        from papers.fmdav.ablation import STRATEGIES
 
         return partial(numpy_mdav, **dict.fromkeys(STRATEGIES, name == FMDAV))
     if name == BRUTE_FORCE:

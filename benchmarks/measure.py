@@ -13,9 +13,9 @@ import click
 import numpy as np
 
 from contenders import shoal, with_threads
+from materials import agreement
 from problems import Problem
 from shoal.measures import loss
-from shoal.reproduce.fmdav.ablation import agreement
 from shoal.typing import Labels
 
 ONE_RUN = Path(__file__).with_name("one_run.py")

@@ -1,7 +1,7 @@
 """Traditional MDAV in NumPy as it is commonly written: the baseline that speed-ups are quoted against.
 
 A matrix of rows, whole-matrix expressions, a full stable sort for the k nearest, the remaining records copied after
-every cell. `shoal.reproduce.fmdav.numpy_mdav` is the same algorithm laid out for speed.
+every cell. `papers.fmdav.numpy_mdav` is the same algorithm laid out for speed.
 """
 
 import numpy as np

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from materials import Missing, Source, data_folder
 from shoal.arrays import standardize
-from shoal.reproduce.data_and_results import Missing, Source, data_folder
 from shoal.typing import Matrix
 
 K = 10

@@ -1,17 +1,16 @@
 """Made-up data that resemble the real ones, for machines without them."""
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from shoal.reproduce.data_and_results import data_folder
-
 
 def where(file: str) -> Path | None:
     """Return the path of a data file, if it is available."""
-    folder = data_folder()
-    return folder / file if folder is not None and (folder / file).is_file() else None
+    path = Path(os.environ.get("SHOAL_DATA", "shared/data")) / file
+    return path if path.is_file() else None
 
 
 def flights_like(n: int) -> pd.DataFrame:

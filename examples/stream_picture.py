@@ -9,7 +9,7 @@ def draw(runs: Sequence[dict[str, float]], title: str, path: Path, loss: str = "
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
-        print("For the picture: pip install 'shoal-privacy[plot]'")
+        print("For the picture: pip install matplotlib")
         return
     figure = Figure(figsize=(6, 4.2), layout="constrained")
     panel = figure.subplots()

@@ -14,16 +14,17 @@ import shoal
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "shoal"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = SETTINGS["project"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # As docs/design.md draws them: a room imports from those before it.
 ROOMS = [
-    *("interrupts", "errors", "passwords", "distribution", "option_names", "typing", "progress", "files", "arrays"),
-    *("kernels", "sources", "datasets", "columns", "space", "findings", "methods", "models", "aggregate"),
-    *("constraints", "measures", "dp", "job", "output", "attacks", "engines", "release", "inspection", "comparison"),
-    *("auditing", "stream", "incremental", "estimator", "reproduce", "dialect", "app", "cli", "__main__"),
+    *("interrupts", "errors", "passwords", "distribution", "spelling", "typing", "progress", "files", "arrays"),
+    *("kernels", "settings", "sources", "datasets", "columns", "space", "findings", "methods", "models", "aggregate"),
+    *("constraints", "measures", "dp", "job", "output", "engines", "auditing", "release", "inspection", "comparison"),
+    *("stream", "incremental", "estimator", "dialect", "app", "cli", "__main__"),
 ]
 
 
@@ -60,6 +61,12 @@ def test_ci_can_be_run():
 
 def test_the_version_is_said_in_one_place():
     assert shoal.__version__ == PROJECT["version"]
+
+
+def test_the_wheel_holds_the_package_and_the_source_distribution_the_papers_too():
+    assert SETTINGS["tool"]["scikit-build"]["wheel"]["packages"] == ["src/shoal"]
+    assert "papers" not in SETTINGS["tool"]["scikit-build"]["sdist"]["exclude"]
+    assert not (PACKAGE / "papers").exists()
 
 
 def test_the_licence_files_exist():

@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 from shoal.distribution import install
+from shoal.engines.blocks.limits import LIMITS
+from shoal.job.engines import ENGINES
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS
-from shoal.sources import DATABASES, KINDS
-from shoal.sources.databases.database import Database
+from shoal.sources import DATABASES, KINDS, Reading
+from shoal.sources.databases.connection import Database
 from shoal.sources.format import Format
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -35,6 +37,18 @@ def _endings(kind: Format) -> str:
     packed = dict.fromkeys(f".{ending.split('.')[2]}" for ending in kind.endings if ending.count(".") == 2)
     told = " ".join(f"`{ending}`{' (read)' if ending in kind.read_only else ''}" for ending in plain)
     return f"{told}, each also with {' '.join(f'`{ending}`' for ending in packed)}" if packed else told
+
+
+def reading() -> str:
+    """One row for each option of reading."""
+    takes = {
+        name: [kind.title for kind in (*KINDS, *DATABASES) if name in kind.options] for name in Reading.model_fields
+    }
+    rows = [
+        f"| `{name}` | {', '.join(takes[name]) or 'standard input'} | {about.description} |"
+        for name, about in Reading.model_fields.items()
+    ]
+    return "\n".join(["| option | for | what it is |", "|---|---|---|", *rows])
 
 
 def databases() -> str:
@@ -69,7 +83,22 @@ def _summary(thing: type) -> str:
     return (thing.__doc__ or "").strip().partition("\n")[0]
 
 
-LISTS = {"formats": formats, "databases": databases, "methods": methods, "models": models}
+def engines() -> str:
+    """One row for each engine."""
+    rows = [f"| `{name}` | {facts.summary} | {facts.reads} | {facts.writes} |" for name, facts in ENGINES.items()]
+    return "\n".join(["| engine | records | reads | writes |", "|---|---|---|---|", *rows])
+
+
+def limits() -> str:
+    """One row for each thing that blocks cannot do."""
+    rows = [f"| {limit.what} | {limit.why} |" for limit in LIMITS]
+    return "\n".join(["| what is refused | the reason |", "|---|---|", *rows])
+
+
+LISTS = {
+    **{"formats": formats, "reading": reading, "databases": databases, "methods": methods, "models": models},
+    **{"engines": engines, "limits": limits},
+}
 
 
 def filled(page: str) -> str:

@@ -9,9 +9,9 @@ anonymize
 compare
     Try several k and methods, and compare risk and loss.
 audit
-    Recount the guarantees of a published table, from shoal or from another tool.
-audit_truth
-    Compare published intervals, sets, ancestors and periods with the originals.
+    Recount the guarantees of a published table, from shoal or from another tool, and compare it with the originals.
+attack
+    Try attacks on a published table whose originals are at hand.
 read_published
     Read a published column of intervals, periods, sets or ancestors for analysis.
 run
@@ -45,13 +45,13 @@ from shoal.methods import partition
 from shoal.methods.steer import steer
 
 if TYPE_CHECKING:
-    from shoal.auditing.truth import audit_truth
+    from shoal.auditing import audit
+    from shoal.auditing.attacks import attack
     from shoal.columns.coarse import read_published
     from shoal.comparison import Comparison, compare
     from shoal.estimator import Microaggregator
     from shoal.inspection import Inspection, inspect
     from shoal.job import Job
-    from shoal.measures.recount import audit
     from shoal.models import DeltaDisclosure, LDiversity, PSensitive, TCloseness
     from shoal.release import Release, anonymize, run
     from shoal.stream import Stream
@@ -78,8 +78,8 @@ __all__ = [
     "TCloseness",
     "__version__",
     "anonymize",
+    "attack",
     "audit",
-    "audit_truth",
     "compare",
     "inspect",
     "partition",
@@ -100,8 +100,8 @@ _HOMES = {
     "Stream": "stream",
     "TCloseness": "models",
     "anonymize": "release",
-    "audit": "measures.recount",
-    "audit_truth": "auditing.truth",
+    "attack": "auditing.attacks",
+    "audit": "auditing",
     "compare": "comparison",
     "inspect": "inspection",
     "read_published": "columns.coarse",

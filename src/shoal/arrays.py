@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import GuaranteeError, ParameterError
-from shoal.typing import Matrix, Vector
+from shoal.typing import Matrix, Seed, Vector
 
 
 def standardize(X: ArrayLike) -> Matrix:
@@ -110,6 +110,12 @@ def as_matrix(X: ArrayLike) -> Matrix:
             "Drop these records or impute the values first."
         )
     return matrix
+
+
+def check_seed(seed: Seed) -> None:
+    """Raise ParameterError unless the seed is a whole number or None."""
+    if not (seed is None or isinstance(seed, int | np.integer)):
+        raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
 
 
 def as_k(k: int) -> int:

@@ -8,13 +8,14 @@ from shoal.columns.schema import ColumnSettings, Roles
 from shoal.errors import ShoalError
 from shoal.findings import Dialect, QuestionError
 from shoal.job import Input, Job, Late, Output, RedisSettings, StreamSettings
-from shoal.option_names import option_name
+from shoal.spelling import option_name
 
 _MODELS = (Roles, ColumnSettings, Input, Output, StreamSettings, RedisSettings, Late, Job)
 _NOT_GIVEN_ALONE = {"k", "path", "fields", "roles", "columns", "models", "options", "late", "input", "output", "stream"}
-_ONLY_OF_CALLS = ("same_order", "release_reading")
+_ONLY_OF_CALLS = ("same_order", "release_reading", "original", "original_reading")
 SETTINGS = {
     "reading": "--encoding, --delimiter, --decimal ...",
+    "records": "--list, --risks",
     **{name: option_name(name) for model in _MODELS for name in model.model_fields if name not in _NOT_GIVEN_ALONE},
     **{name: option_name(name) for name in _ONLY_OF_CALLS},
 }
@@ -30,7 +31,7 @@ _NAME = r"'?[a-z][a-z_]+'?"
 _NAMES = re.compile(
     rf"^{_NAME}(?:, {_NAME})*(?= (?:cannot be given for|can only be given for|is set for|has no effect))"
 )
-_KEY_OF_COLUMN = re.compile(r"^(?:columns|input\.fields)\.(.+)\.(\w+)(?= cannot be used:)")
+_KEY_OF_COLUMN = re.compile(r"^(?:columns|(?:input\.)?fields)\.(.+)\.(\w+)(?= cannot be used:)")
 _KEY = re.compile(r"^(?:(?:input|output|roles|stream|redis|late)\.){0,2}([a-z]\w+)(?= cannot be used:)")
 
 

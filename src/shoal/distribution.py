@@ -1,7 +1,11 @@
 """Extras: the name of the distribution, and how its optional dependencies are installed."""
 
 from functools import cache
+from importlib import import_module
 from importlib.metadata import version
+from typing import Any
+
+from shoal.errors import ParameterError, ShoalError
 
 DISTRIBUTION = "shoal-privacy"
 """Name on PyPI; the package and the command are called shoal."""
@@ -16,6 +20,14 @@ def install(extra: str) -> str:
     "pip install 'shoal-privacy[dp]' (from a checkout: pip install '.[dp]')"
     """
     return f"pip install '{DISTRIBUTION}[{extra}]' (from a checkout: pip install '.[{extra}]')"
+
+
+def optional(module: str, needed: str, extra: str, refusal: type[ShoalError] = ParameterError) -> Any:
+    """Import an optional dependency, or raise what it is needed for and the commands that install it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise refusal(f"{needed}, which is not installed: {install(extra)}.") from None
 
 
 def versions(*packages: str) -> dict[str, str]:

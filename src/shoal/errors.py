@@ -51,6 +51,19 @@ class ShoalWarning(UserWarning):
     """Something to check before a release is published."""
 
 
+def listed(things: Iterable[object], most: int | None = None) -> str:
+    """Return things as a list in a sentence, texts in quotes, and how many there are beyond the first `most`.
+
+    Examples
+    --------
+    >>> listed(["age", "zip"]), listed(range(1, 9), most=2)
+    ("'age', 'zip'", '1, 2 and 6 more')
+    """
+    words = [repr(thing) for thing in things]
+    more = len(words) - (len(words) if most is None else most)
+    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def did_you_mean(*names: object, known: Iterable[str]) -> str:
     """Return a sentence, after a space, that suggests the known names nearest to those given; or an empty string.
 

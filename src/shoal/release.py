@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from shoal import kernels
 from shoal.aggregate import Cells, RandomAggregation, aggregate
 from shoal.aggregate.contributors import Contribution, contributions, single_value_findings
-from shoal.attacks import Attack, attacks_on
+from shoal.auditing.attacks import Attack, attacks_on
 from shoal.columns.coarse import stand_ins
 from shoal.columns.coarse.layout import laid_out
-from shoal.columns.schema import ALIASES, Role, Schema, as_names
+from shoal.columns.schema import Role, Schema, as_names
 from shoal.constraints.constrained_cells import group
 from shoal.constraints.constraints import constraints_of
 from shoal.constraints.joined_classes import joined_where_alike
@@ -34,14 +34,13 @@ from shoal.engines.spark.jobs import execute_on_spark, run_on_spark
 from shoal.engines.spark.spark_release import SparkRelease
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
 from shoal.findings import SINGLE_VALUES, Finding, ask
-from shoal.job import BoundEffort, Engine, Job, Order, Output
+from shoal.job import BoundEffort, Job, Order, Output
 from shoal.job.checks import Prepared, check_bound, check_late, prepared
 from shoal.measures.bound import Bound, lower_bound
 from shoal.measures.ncp import Ncp, ncp
 from shoal.measures.recount import Verdict, recount
-from shoal.measures.risk import Risk
 from shoal.measures.table_loss import TableLoss, table_loss
-from shoal.measures.table_risk import table_risk, table_utility
+from shoal.measures.table_risk import Risk, table_risk, table_utility
 from shoal.models import Model
 from shoal.output.places import Files, TableInTheMaking, check_free_files, check_reports
 from shoal.output.release_warnings import accepted_columns, warnings_of
@@ -49,6 +48,7 @@ from shoal.output.report.codebook import codebook
 from shoal.output.report.notebook import to_summary
 from shoal.output.writing import recount_table, write_release, written_order
 from shoal.progress import OneTotal
+from shoal.settings import ALIASES
 from shoal.sources import Table, read
 from shoal.sources.batches import open_batches
 from shoal.sources.clean import has_column, publishable, with_columns
@@ -114,7 +114,7 @@ def anonymize(
     threads: int | None = None,
     progress: Progress | None = None,
     reading: Mapping[str, Any] | None = None,
-    engine: Engine | None = None,
+    engine: str | None = None,
     memory: str | None = None,
     **options: Any,
 ) -> "Release | DiskRelease | SparkRelease":
@@ -454,7 +454,7 @@ def _run_on_disk(
 
 def output_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> Files:
     """Return the files that a job writes."""
-    check_reports(output.report, output.json_file, output.form, **output.said())
+    check_reports(output.report, output.json_file, output.form, output.bound, **output.said())
     files = (output.report, output.json_file, save_job)
     return Files.of(output.path, *files, output.form, output.to_table, output.manifest, output.to_format)
 
@@ -571,7 +571,7 @@ class Release:
     @property
     def said(self) -> tuple[str, ...]:
         """Notes of the reader on what the records do not show, such as hidden rows."""
-        return self.source.said
+        return self.source.receipt.said
 
     @cached_property
     def codebook(self) -> list[dict[str, Any]]:
@@ -711,12 +711,8 @@ class Release:
         GuaranteeError
             If the file, read back, does not satisfy the guarantees of the verdict.
         """
-        check_reports(report, json, form, title=title, author=author, date=date)
+        check_reports(report, json, form, bound, title=title, author=author, date=date)
         files = Files.of(path, report, json, save_job, form, to_table, manifest, to_format)
-        if bound is not None and (form == "public" or not files.reports):
-            raise ParameterError(
-                "The bound on the loss is shown only in the internal report. Request that report, or leave it out."
-            )
         said: dict[str, Any] = {} if bound is None else {"bound": self.bound(bound).il}
         said |= {"title": title, "author": author, "date": date}
         with kernels.using(self.threads):

@@ -1,26 +1,18 @@
 from dataclasses import replace
 from datetime import date
-from typing import get_args
+from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.aggregate import AGGREGATES, Cells, aggregate
+from shoal.aggregate import Cells, aggregate
+from shoal.columns.aggregates import AGGREGATES, default_aggregate
 from shoal.columns.coarse import read_coarse
 from shoal.columns.coarse.completed import with_coarse_values
 from shoal.columns.coarse.exposure import n_exposed
 from shoal.columns.hierarchy import hierarchy_of
-from shoal.columns.schema import (
-    DEFAULT_AGGREGATE,
-    TRUE_AGGREGATE,
-    TRUE_AGGREGATES,
-    Aggregation,
-    ColumnSettings,
-    Kind,
-    Roles,
-    Schema,
-)
+from shoal.columns.schema import ColumnSettings, Kind, Roles, Schema
 
 CELLS = Cells(np.array([0, 0, 0, 1, 1, 1]))
 
@@ -34,10 +26,15 @@ def published(values, cells=CELLS, weights=None, k=3, **settings):
     return [found[0], found[3]]
 
 
-def test_the_registry_holds_what_a_user_can_ask_for():
-    assert set(AGGREGATES) == set(get_args(Aggregation))
-    assert set(TRUE_AGGREGATES) <= set(AGGREGATES)
-    assert set(DEFAULT_AGGREGATE) == set(TRUE_AGGREGATE) == set(Kind)
+def test_every_kind_has_one_default_of_each_sort_and_every_entry_a_function():
+    for entry in AGGREGATES.values():
+        file, function = entry.publish.split(".")
+        assert callable(getattr(import_module(f"shoal.aggregate.{file}"), function))
+        assert {*entry.default_of, *entry.default_of_trees} <= set(entry.kinds) <= set(Kind)
+    for kind in Kind:
+        for true in (False, True):
+            assert sum(kind in entry.default_of for entry in AGGREGATES.values() if entry.is_true == true) == 1
+            assert AGGREGATES[default_aggregate(kind, true, has_tree=True)].is_true == true
 
 
 def test_intervals_end_at_multiples_of_the_step():

@@ -135,7 +135,12 @@ def test_what_is_unique_now_is_said_before_anything_heavy_runs(ready):
 
 @pytest.mark.parametrize(
     ("k", "words"),
-    [("61", "only 60 records|60 records"), ("1", "k=1"), ("x", "k has to be a whole number"), ("", "Decide|k|unique")],
+    [
+        ("61", "only 60 records|60 records"),
+        ("1", "k=1"),
+        ("x", "k cannot be used: it should be a whole number"),
+        ("", "Decide|k|unique"),
+    ],
 )
 def test_what_is_impossible_is_said_with_its_reason(ready, k, words):
     answer = ready.post("protection", k=k)

@@ -3,8 +3,7 @@ import shlex
 import pytest
 from click.testing import CliRunner
 
-from shoal.app.arguments import arguments_of
-from shoal.app.repeat import command_of, script_of
+from shoal.app.repeat import arguments_of, command_of, script_of
 from shoal.cli import anonymize
 from shoal.job import Job
 

@@ -5,12 +5,13 @@ import os
 import stat
 import subprocess
 import sys
+import time
 
 import pytest
 from steward import PEOPLE, SECRETS
 
 from shoal.app import runs as module
-from shoal.app.runs import Runs, wait
+from shoal.app.runs import Runs
 from waits import LIMIT, wait_until
 
 JOB = 'input = {path = "people.csv"}\n'
@@ -24,6 +25,14 @@ with open(asked["file"], "a") as file:
 time.sleep(600)
 """
 DEAF = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{IDLE}"
+
+
+def wait(runs, number, seconds):
+    """Return a run when it has ended, or after some seconds as it stands."""
+    until = time.monotonic() + seconds
+    while (found := runs.run(number)).running and time.monotonic() < until:
+        time.sleep(0.02)
+    return found
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def test_what_is_written_is_true_when_read_back_and_against_the_originals(tmp_pa
     settings = {"missing": "own-value"} if missing else {}
     release = truthful(tmp_path / f"people.{ending}", intervals=intervals, columns=columns, **settings)
     release.write(tmp_path / f"release.{ending}")
-    found = shoal.audit_truth(tmp_path / f"release.{ending}", original, quasi_identifiers=QUASI)
+    found = shoal.audit(tmp_path / f"release.{ending}", original=original, quasi_identifiers=QUASI).truth
 
     assert [truth.n_false for truth in found] == [0] * 5
     assert shoal.audit(tmp_path / f"release.{ending}", quasi_identifiers=QUASI, k=4).holds
@@ -101,7 +101,7 @@ def test_a_class_of_missing_values_alone_is_read_back_from_every_format(tmp_path
     path, table = tmp_path / f"release{ending}", pa.table(columns)
     roles = {"quasi_identifiers": [*columns], "confidential": (), "other": ()}
     truthful(table, k=2, columns={}, missing="own-value", method="mdav", **roles).write(path)
-    found = shoal.audit_truth(path, table, quasi_identifiers=["age", "status"])
+    found = shoal.audit(path, original=table, quasi_identifiers=["age", "status"]).truth
     published = read(path).arrow
 
     assert [(truth.n_values, truth.n_false) for truth in found] == [(2, 0), (2, 0)]
@@ -115,7 +115,7 @@ def test_values_beyond_a_top_code_are_compared_as_they_are():
     def false(upper):
         published = pa.table({"age": ["[70, 79]"] * 2 + [f"[80, {upper}"] * 2})
         columns = {"age": {"top": 80, "aggregate": "interval"}}
-        found = shoal.audit_truth(published, ages, quasi_identifiers="age", same_order=True, columns=columns)
+        found = shoal.audit(published, original=ages, quasi_identifiers="age", same_order=True, columns=columns).truth
         return found[0].n_false
 
     assert false("inf)") == 0
@@ -129,7 +129,7 @@ def test_intervals_can_be_structs_in_parquet_but_not_in_csv(tmp_path):
 
     assert set(first) == {"low", "high", "missing"}
     assert shoal.audit(tmp_path / "release.parquet", quasi_identifiers=QUASI, k=4).holds
-    found = shoal.audit_truth(tmp_path / "release.parquet", people(missing=True), quasi_identifiers=QUASI)
+    found = shoal.audit(tmp_path / "release.parquet", original=people(missing=True), quasi_identifiers=QUASI).truth
     assert [truth.n_false for truth in found] == [0] * 5
     with pytest.raises(shoal.FileError, match="structs"):
         release.write(tmp_path / "release.csv")
@@ -151,12 +151,9 @@ def test_a_planted_lie_is_found_before_and_after_writing(tmp_path, monkeypatch):
     lied = (tmp_path / "release.csv").read_text().splitlines()
     lied[1] = '"[10, 11]"' + lied[1][lied[1].index(']"') + 2 :]
     (tmp_path / "lied.csv").write_text("\n".join(lied))
-    found = shoal.audit_truth(
-        tmp_path / "lied.csv",
-        people(),
-        quasi_identifiers=["age", "pay"],
-        manifest=tmp_path / "release.csv.internal.json",
-    )
+    manifest = tmp_path / "release.csv.internal.json"
+    asked = {"quasi_identifiers": ["age", "pay"], "original": people(), "manifest": manifest}
+    found = shoal.audit(tmp_path / "lied.csv", **asked).truth
     honest = releasing.aggregate
 
     def lying(*given):
@@ -186,28 +183,30 @@ def test_a_manifest_beside_another_table_is_refused(tmp_path, monkeypatch):
     truthful(people()).write("a.csv")
     truthful(people(), k=5).write("b.csv")
     (tmp_path / "b.csv.internal.json").rename("a.csv.internal.json")
-    for tried in (shoal.audit_truth, shoal.attacks.attack):
+    for tried in (shoal.audit, shoal.attack):
         with pytest.raises(shoal.ParameterError, match=r"'a\.csv\.internal\.json' describes another file"):
-            tried("a.csv", people(), quasi_identifiers=QUASI)
+            tried("a.csv", original=people(), quasi_identifiers=QUASI)
 
 
 def test_a_manifest_and_the_same_order_are_refused_together():
     ages = pa.table({"age": [20, 29]})
     given = {"quasi_identifiers": "age", "manifest": "release.internal.json", "same_order": True}
-    for compare in (shoal.audit_truth, shoal.attacks.attack):
+    for compare in (shoal.audit, shoal.attack):
         with pytest.raises(ParameterError, match="Give one of them"):
-            compare(ages, ages, **given)
+            compare(ages, original=ages, **given)
 
 
 def test_the_releases_of_other_tools_are_compared_in_the_same_order():
     arx = pa.table({"age": ["[20, 30[", "[20, 30[", "[30, 40["]})
 
-    (found,) = shoal.audit_truth(arx, pa.table({"age": [20, 29, 40]}), quasi_identifiers="age", same_order=True)
+    people = pa.table({"age": [20, 29, 40]})
+    (found,) = shoal.audit(arx, original=people, quasi_identifiers="age", same_order=True).truth
+
     assert (found.form, found.n_false) == ("interval", 1)
     with pytest.raises(ParameterError, match="same_order=True"):
-        shoal.audit_truth(arx, pa.table({"age": [20, 29, 40]}), quasi_identifiers="age")
+        shoal.audit(arx, original=people, quasi_identifiers="age")
     with pytest.raises(ParameterError, match="3 records and the original 2"):
-        shoal.audit_truth(arx, pa.table({"age": [20, 29]}), quasi_identifiers="age", same_order=True)
+        shoal.audit(arx, original=pa.table({"age": [20, 29]}), quasi_identifiers="age", same_order=True)
 
 
 def test_an_audit_recognises_what_it_cannot_compare():
@@ -451,7 +450,7 @@ def test_ranges_of_years_are_not_taken_for_intervals_of_numbers(tmp_path):
     columns = ZIP | {"born": {"precision": "year"}}
     release = truthful(people(), columns=columns)
     release.write(tmp_path / "release.csv")
-    found = shoal.audit_truth(tmp_path / "release.csv", people(), quasi_identifiers=["born"])
+    found = shoal.audit(tmp_path / "release.csv", original=people(), quasi_identifiers=["born"]).truth
 
     assert any("/" in period for period in release.table["born"].to_pylist())
     assert [(truth.form, truth.n_false) for truth in found] == [("period", 0)]
@@ -471,7 +470,7 @@ def test_the_month_of_a_time_is_that_of_its_own_zone(tmp_path):
     assert set(release.table["at"].to_pylist()) == {"2020-01"}
     assert [
         found.n_false
-        for found in shoal.audit_truth(tmp_path / "true.csv", tmp_path / "visits.csv", quasi_identifiers="at")
+        for found in shoal.audit(tmp_path / "true.csv", original=tmp_path / "visits.csv", quasi_identifiers="at").truth
     ] == [0]
     assert {time[:10] for time in (tmp_path / "close.csv").read_text().split()[1::2]} == {"2020-01-01"}
 
@@ -493,9 +492,11 @@ def test_an_audit_with_the_originals_finds_ends_that_show_single_people(tmp_path
     text = (tmp_path / "release.csv").read_text()
     (tmp_path / "release.csv").write_text(text.replace(widest, exact))
     manifest = tmp_path / "release.csv.internal.json"  # one that is named may be that of a file that was changed
-    found = shoal.audit_truth(tmp_path / "release.csv", original, quasi_identifiers=["age", "zip"], manifest=manifest)
+    asked = {"quasi_identifiers": ["age", "zip"], "original": original, "manifest": manifest}
+    verdict = shoal.audit(tmp_path / "release.csv", **asked)
 
-    assert [(truth.n_false, truth.n_exposed) for truth in found] == [(0, (shown == widest).sum()), (0, 0)]
+    assert not verdict.holds
+    assert [(truth.n_false, truth.n_exposed) for truth in verdict.truth] == [(0, (shown == widest).sum()), (0, 0)]
 
 
 def test_a_column_in_which_fewer_than_k_people_have_a_value_shows_no_end(tmp_path):
@@ -504,9 +505,8 @@ def test_a_column_in_which_fewer_than_k_people_have_a_value_shows_no_end(tmp_pat
     table = table.drop(["pay", "zip", "born"]).add_column(0, "pay", rare["pay"]).add_column(1, "zip", rare["zip"])
     release = truthful(table.add_column(2, "born", rare["born"]), missing="own-value")
     release.write(tmp_path / "release.csv", report=tmp_path / "report.html")
-    found = shoal.audit_truth(
-        tmp_path / "release.csv", table.add_column(2, "born", rare["born"]), quasi_identifiers=QUASI
-    )
+    original = table.add_column(2, "born", rare["born"])
+    found = shoal.audit(tmp_path / "release.csv", original=original, quasi_identifiers=QUASI).truth
 
     assert set(release.table["pay"].to_pylist()) == {"(-inf, inf) or missing", None}
     assert set(release.table["zip"].to_pylist()) == {"* or missing", None}

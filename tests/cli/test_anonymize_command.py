@@ -10,7 +10,7 @@ from shell import ROLES, is_one_paragraph, people, shoal_command, write_csv
 
 import shoal
 from shoal.columns.schema import ColumnSettings, Roles
-from shoal.inspection import as_listed
+from shoal.spelling import as_listed
 
 FILES = {"release.csv", "release.csv.public.json", "release.csv.internal.json"}
 
@@ -134,7 +134,7 @@ def test_names_with_commas_stand_in_quotes(tmp_path):
 
 
 def test_options_of_the_method_are_handed_on(csv_file):
-    result = anonymize(csv_file, "--method", "tfrp", "--option", "phases=1")
+    result = anonymize(csv_file, "--method", "tfrp", "--options", "phases=1")
 
     assert result.exit_code == 0, result.output
     assert "tfrp, k = 5" in result.stdout
@@ -247,13 +247,13 @@ def test_cells_that_look_like_formulas_come_out_as_they_went_in(tmp_path):
 HARMFUL = "<script>alert('x')</script><img src=x onerror=alert(1)>"
 
 
-@pytest.mark.parametrize("form", ["--internal", "--public"])
+@pytest.mark.parametrize("form", ["internal", "public"])
 def test_names_with_html_in_them_do_no_harm_in_the_report(form, tmp_path):
     table = pa.table({HARMFUL: [i % 7 for i in range(40)], "sex": ["f", "m"] * 20, f"{HARMFUL}2": ["a", "b"] * 20})
     pq.write_table(table, tmp_path / "people.parquet")
     result = anonymize(
         tmp_path / "people.parquet",
-        *("--report", tmp_path / "report.html", "--json", tmp_path / "report.json", form),
+        *("--report", tmp_path / "report.html", "--json", tmp_path / "report.json", "--form", form),
         roles=("--quasi", f"{as_listed(HARMFUL)},sex", "--confidential", as_listed(f"{HARMFUL}2")),
     )
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -261,4 +261,4 @@ def test_names_with_html_in_them_do_no_harm_in_the_report(form, tmp_path):
     assert result.exit_code == 0, result.output
     assert "<script>alert" not in page
     assert "<img src=x" not in page
-    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["form"] == form.strip("-")
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["form"] == form

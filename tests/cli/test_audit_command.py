@@ -4,6 +4,7 @@ import pytest
 from shell import is_one_paragraph, shoal_command, write_csv
 
 import shoal
+from shoal import auditing
 
 ROWS = [["age", "sex", "disease", "who"], *([30 + 10 * (i // 4), "f", f"d{i % 2}", i % 3] for i in range(12))]
 
@@ -50,6 +51,18 @@ def test_json_is_the_verdict_of_the_python_call(published):
 
     assert result.exit_code == 1
     assert json.loads(result.stdout) == verdict.to_dict()
+
+
+def test_records_below_k_and_risks_come_from_one_reading(published, tmp_path, monkeypatch):
+    read, asked = auditing.read, []
+    monkeypatch.setattr(auditing, "read", lambda path, **reading: asked.append(path) or read(path, **reading))
+    risks = tmp_path / "risks.csv"
+    result = shoal_command("audit", published, "--quasi", "age,sex", "-k", 5, "--list", "--risks", risks)
+
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[-1].split() == ["record", "11", "class", "of", "4", "records"]
+    assert risks.read_text().splitlines()[:2] == ["record,class,size,risk", "0,0,4,0.25"]
+    assert asked == [str(published)]
 
 
 @pytest.mark.parametrize("arguments", [(), ("--quasi", "height"), ("--quasi", "age", "-k", "0")])

@@ -51,9 +51,9 @@ def anonymize(file, *arguments, roles=ROLES, k=5):
         ((*ROLES, "--top", "diagnosis=3"), ["--top", "'diagnosis'", "confidential"]),
         ((*ROLES, "--kind", "zip=nominal", "--kind", "zip=numeric"), ["--kind", "'zip' is given twice"]),
         ((*ROLES, "--kind", "zip"), ["--kind", "COLUMN=VALUE"]),
-        ((*ROLES, "--option", "efort=best"), ["'efort'", "effort"]),
+        ((*ROLES, "--options", "efort=best"), ["'efort'", "effort"]),
         ((*ROLES, "--method", "mdvav"), ["--method", "mdav"]),
-        ((*ROLES, "--public"), ["--report"]),
+        ((*ROLES, "--form", "public"), ["--report"]),
         ((*ROLES, "--bound", "cheap"), ["--report"]),
     ],
 )

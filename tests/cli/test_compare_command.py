@@ -50,7 +50,7 @@ def test_json_is_printed_alone(csv_file):
         (("-k", "1"), "k=1"),
         (("--methods", "mdav,best"), "'best'"),
         (("-o", "map.png"), "map.png"),
-        (("--methods", "mdav", "--option", "effort=best"), "'effort'"),
+        (("--methods", "mdav", "--options", "effort=best"), "'effort'"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(arguments, words, csv_file, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 from shell import is_one_paragraph, shoal_command
 
 from shoal.job import Input
-from shoal.option_names import option_name
+from shoal.spelling import option_name
 
 N = 300
 PEOPLE = pa.table({"age": [20 + i % 61 for i in range(N)], "income": [100 * i % 77 for i in range(N)]})
@@ -59,7 +59,9 @@ def test_lists_of_records_need_memory(people):
     done = shoal_command("audit", people, "--quasi", "age", "-k", 2, "--memory", "1GB", "--list")
 
     assert done.exit_code == 2
-    assert "--list, --risks and --original need all records in memory" in " ".join(done.stderr.split())
+    assert "Single records (--list, --risks) and originals (--original ...) need all records in memory" in " ".join(
+        done.stderr.split()
+    )
 
 
 READING = {

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.cli.parsing import column_and_value, option, split, values, whole_numbers
-from shoal.inspection import as_listed
+from shoal.spelling import as_listed
 
 NAMES = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1).filter(str.strip)
 
@@ -35,7 +35,7 @@ def test_values_are_numbers_where_all_are(text, found):
 
 @pytest.mark.parametrize(("text", "found"), [("a=1", 1), ("a=true", True), ("a=x", "x"), ("a=0.5", 0.5)])
 def test_options_of_methods_have_the_type_that_they_look_like(text, found):
-    name, value = option(text)
+    name, value = option(text, "--options")
 
     assert (name, value) == ("a", found)
     assert type(value) is type(found)

@@ -1,4 +1,4 @@
-import builtins
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -71,15 +71,8 @@ def test_noise_that_would_not_fit_is_refused():
 
 
 def test_without_opendp_the_extra_is_named(monkeypatch):
-    original = builtins.__import__
-
-    def without_opendp(name, *arguments, **keywords):
-        if name.startswith("opendp"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name="opendp")
-        return original(name, *arguments, **keywords)
-
     budget_module._opendp.cache_clear()
-    monkeypatch.setattr(builtins, "__import__", without_opendp)
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
 
     with pytest.raises(ParameterError, match=r"pip install 'shoal-privacy\[dp\]'"):
         Budget(1.0)

@@ -38,7 +38,7 @@ def jobs(draw):
         roles={"quasi_identifiers": names, "household_level": draw(st.none() | st.just(names))},
         columns=draw(st.dictionaries(st.sampled_from(names), settings)),
         options=draw(st.dictionaries(TEXTS, ENTRIES | st.booleans() | st.lists(ENTRIES, max_size=2), max_size=3)),
-        input=draw(st.none() | st.builds(dict, path=TEXTS, delimiter=TEXTS, null_values=st.lists(TEXTS, max_size=2))),
+        input=draw(st.none() | st.builds(dict, path=TEXTS, sheet=TEXTS, null_values=st.lists(TEXTS, max_size=2))),
         output=draw(st.none() | st.builds(dict, path=TEXTS, json=TEXTS)),
     )
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import reference
+from papers.data_and_results import agreement
 from shoal import datasets, partition
 from shoal.arrays import standardize
 from shoal.measures import loss
-from shoal.reproduce.fmdav.ablation import agreement
 from strategies import FAMILIES, draw_problem
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import reference
+from papers.tfrp.printed import table_2
 from shoal import ParameterError, datasets, partition
 from shoal.arrays import standardize
 from shoal.measures import loss
-from shoal.reproduce.tfrp.printed import table_2
 from strategies import FAMILIES, draw_problem
 
 NAMES = "ABCDEFHIJ"

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import shoal
-from shoal.attacks import attack
+from shoal.auditing.attacks import attack
 
 QUASI = ["age", "pay", "born", "status", "zip"]
 ROLES = {"quasi_identifiers": QUASI, "confidential": ["disease"]}

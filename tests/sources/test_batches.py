@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal.sources.batches
+import shoal.sources.csv
 from shoal.errors import FileError, ParameterError
 from shoal.sources import read, write
 from shoal.sources.batches import open_batches
@@ -23,7 +24,7 @@ TABLE = pa.table(
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
 def test_batches_together_are_the_table_that_is_read_at_once(tmp_path, monkeypatch, ending):
     monkeypatch.setattr(shoal.sources.batches, "AT_ONCE", 2)
-    monkeypatch.setattr(shoal.sources.batches, "_TEXT", 10)
+    monkeypatch.setattr(shoal.sources.csv, "_TEXT", 10)
     path = tmp_path / f"table.{ending}"
     write(TABLE, path)
     source = open_batches(path)
@@ -40,7 +41,7 @@ def test_a_folder_is_read_in_the_order_of_names_without_hidden_files(tmp_path):
         pq.write_table(TABLE.slice(0, 2) if name == "a.parquet" else TABLE, tmp_path / name)
     source = open_batches(tmp_path)
 
-    assert [path.name for path in source.paths] == ["a.parquet", "b.parquet", "c.PARQUET"]
+    assert [path.name for path in source.files.paths] == ["a.parquet", "b.parquet", "c.PARQUET"]
     assert source.n_records == 12
 
 

@@ -40,7 +40,7 @@ def test_the_delimiter_is_found_and_told(file, delimiter, end):
     lines = [["id", "full name", "x"], ["1", "a", "2"], ["2", f'"b{delimiter} c"', "3"], ["3", '"two\nlines"', "4"]]
     table = read(file(end.join(map(delimiter.join, lines))))
 
-    assert table.reading.delimiter == delimiter
+    assert table.receipt.found.delimiter == delimiter
     assert table.arrow.to_pydict() == {
         "id": [1, 2, 3],
         "full name": ["a", f"b{delimiter} c", "two\nlines"],
@@ -50,7 +50,7 @@ def test_the_delimiter_is_found_and_told(file, delimiter, end):
 
 def test_what_was_found_can_be_given_and_gives_the_same(file):
     path = file("a;b\n1,5;x\n2,25;y\n")
-    found = read(path).reading
+    found = read(path).receipt.found
 
     assert (found.delimiter, found.decimal, found.encoding, found.quote) == (";", ",", "utf-8", '"')
     assert read(path, delimiter=";", decimal=",", encoding="utf-8", quote='"').arrow == read(path).arrow

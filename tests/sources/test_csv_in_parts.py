@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-import shoal.sources.batches
+import shoal.sources.csv
 from shoal import FileError
 from shoal.sources import csv_types, read
 from shoal.sources.batches import open_batches
@@ -47,7 +47,7 @@ def test_types_values_and_refusals_do_not_depend_on_the_parts(tmp_path, a, b, en
         patch.setattr(csv_types, "_N_FIRST", 2)  # so that eight records are many
         patch.setattr(csv_types, "_N_EARLY", 4)
         whole = outcome(lambda: at_once(path, delimiter=";", **reading))
-        patch.setattr(shoal.sources.batches, "_TEXT", size)
+        patch.setattr(shoal.sources.csv, "_TEXT", size)
         parts = outcome(lambda: in_parts(path, delimiter=";", **reading))
 
     assert parts == whole
@@ -55,14 +55,14 @@ def test_types_values_and_refusals_do_not_depend_on_the_parts(tmp_path, a, b, en
 
 def at_once(path, **reading):
     found = read(path, **reading)
-    return found.types, repr(found.arrow.to_pydict()), found.reading  # so that NaN is NaN
+    return found.types, repr(found.arrow.to_pydict()), found.receipt  # so that NaN is NaN
 
 
 def in_parts(path, **reading):
     source = open_batches(path, **reading)
     found = pa.concat_tables([source.types.empty_table(), *source.read()])
     assert found.num_rows == source.n_records
-    return source.types, repr(found.to_pydict()), source.reading
+    return source.types, repr(found.to_pydict()), source.receipt
 
 
 def outcome(call):
@@ -80,7 +80,7 @@ def test_records_end_where_lines_end_in_every_encoding(tmp_path, monkeypatch, en
     (tmp_path / "table.csv").write_bytes(text.replace("\n", end).encode(encoding))
     expected = at_once(tmp_path / "table.csv", encoding=encoding)
     for size in (1, 8, 33):
-        monkeypatch.setattr(shoal.sources.batches, "_TEXT", size)
+        monkeypatch.setattr(shoal.sources.csv, "_TEXT", size)
 
         assert in_parts(tmp_path / "table.csv", encoding=encoding) == expected
     assert "[1, 22, 1, 22" in expected[1]
@@ -100,7 +100,7 @@ def test_the_place_of_what_is_wrong_does_not_depend_on_the_parts(tmp_path, monke
     path = tmp_path / "table.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     whole = outcome(lambda: read(path))
-    monkeypatch.setattr(shoal.sources.batches, "_TEXT", 16)
+    monkeypatch.setattr(shoal.sources.csv, "_TEXT", 16)
 
     assert outcome(lambda: open_batches(path)) == whole
     assert "line" in whole
@@ -120,8 +120,8 @@ def test_values_of_another_type_than_when_the_file_was_opened_are_refused(tmp_pa
 
 
 def test_a_record_that_does_not_end_is_refused_before_it_takes_all_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(shoal.sources.batches, "_TEXT", 1 << 10)
-    monkeypatch.setattr(shoal.sources.batches, "_LONGEST", 1 << 12)
+    monkeypatch.setattr(shoal.sources.csv, "_TEXT", 1 << 10)
+    monkeypatch.setattr(shoal.sources.csv, "_LONGEST", 1 << 12)
     path = tmp_path / "table.csv"
     path.write_text('a,b\n1,2\n1,"' + "SECRET\n" * 10_000 + '"\n')
     with pytest.raises(FileError, match=r"record in line 3 of 'table.csv' has more than 4,096 bytes") as caught:
@@ -133,7 +133,7 @@ def test_a_record_that_does_not_end_is_refused_before_it_takes_all_memory(tmp_pa
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
 def test_memory_does_not_grow_with_the_file_its_columns_or_its_quotes(tmp_path, monkeypatch, encoding):
-    monkeypatch.setattr(shoal.sources.batches, "_TEXT", 1 << 14)
+    monkeypatch.setattr(shoal.sources.csv, "_TEXT", 1 << 14)
     opened = []
     monkeypatch.setattr(shoal.sources.csv, "unpacked", counting(shoal.sources.csv.unpacked, opened))
     names = [f"c{i}" for i in range(50)]

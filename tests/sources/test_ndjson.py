@@ -101,10 +101,10 @@ def test_a_mixed_column_is_text_and_a_finding_and_null_values_settle_it(path):
     lines(path, *({"a": value} for value in [*range(20), "n/a", "n/a"]))
     (finding,) = [one for one in shoal.inspect(path, show_values=True).findings if one.name == "mixed-types"]
 
-    assert read(path).mixed == {"a": {"numbers": 20, "texts": 2}}
+    assert read(path).receipt.mixed == {"a": {"numbers": 20, "texts": 2}}
     assert finding.remedies[0].option == "--null-value a=n/a"
     assert read(path, fields={"a": {"null_values": ["n/a"]}}).arrow["a"].to_pylist() == [*range(20), None, None]
-    assert read(path, null_values=["n/a"]).mixed == {}
+    assert read(path, null_values=["n/a"]).receipt.mixed == {}
 
 
 def test_numbers_that_a_type_would_round_stay_text(path):

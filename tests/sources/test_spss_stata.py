@@ -145,7 +145,7 @@ def test_categories_decimals_and_times_with_a_zone_are_stored_as_what_there_is(p
         "town": ["Ulm"],
         "price": [1.5],
     }
-    with pytest.raises(FileError, match="holds durations"):
+    with pytest.raises(FileError, match="has durations"):
         write(pa.table({"d": [timedelta(1)]}), tmp_path / f"d{path.suffix}")
 
 

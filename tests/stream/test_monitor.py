@@ -280,10 +280,3 @@ def test_a_stream_job_is_not_run_as_a_release_nor_the_other_way_round():
         run(Job.from_toml(JOB), pa.table({"x": [1.0] * 9}))
     with pytest.raises(ParameterError, match="shoal run"):
         stream_of(Job.from_toml(JOB[: JOB.index("[stream]")]), "line")
-
-
-def test_the_old_option_names_the_new_one():
-    done = CliRunner().invoke(cli.main, ["stream", "-k", "3", "--quasi", "x", "--delay", "9", "--diverse", "d=3"])
-
-    assert done.exit_code == 2
-    assert "--l-diversity" in done.stderr

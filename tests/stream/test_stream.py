@@ -392,6 +392,16 @@ def test_a_level_that_is_not_in_the_list_is_refused_without_being_shown():
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.parametrize("n_levels", [1, 2, 50, 99])
+def test_any_number_of_levels_has_a_median(n_levels):
+    levels = [f"level {rank}" for rank in range(n_levels)]
+    stream = Stream(2, delay=2, columns={"school": {"order": levels}})
+    pushed = pa.table({"school": np.repeat(levels, 2)})
+    released = pa.concat_tables([stream.push(pushed), stream.flush()])
+
+    assert released["school"].to_pylist() == pushed["school"].to_pylist()
+
+
 @pytest.mark.parametrize(
     ("later", "words"),
     [
@@ -416,14 +426,14 @@ def test_a_schema_that_changes_in_mid_stream_is_refused_and_the_stream_goes_on(l
     [
         ({"delay": 8}, "delay=8 is too short for k=10"),
         ({}, "Say when a tuple is due"),
-        ({"delay": 2.5}, "delay=2.5 is not a whole number"),
+        ({"delay": 2.5}, "delay cannot be used: it should be a whole number"),
         ({"max_age": 0}, "max_age"),
         ({"delay": 20, "order_weight": -1}, "order_weight"),
         ({"delay": 20, "order_weight": np.nan}, "order_weight"),
         ({"delay": 20, "max_cell": 5}, "max_cell=5 is below k=10"),
         ({"delay": 20, "adapt": 2}, "adapt"),
-        ({"delay": 20, "missing": "guess"}, "'guess' is not a policy"),
-        ({"delay": 20, "on_error": "ignore"}, "'ignore' is not a policy"),
+        ({"delay": 20, "missing": "guess"}, "missing cannot be used: input should be 'error' or 'own-value'"),
+        ({"delay": 20, "on_error": "ignore"}, "on_error cannot be used: input should be 'fail' or 'side'"),
         ({"delay": 20, "ranges": [(1, 0)]}, "lowest value first"),
         ({"delay": 20, "quasi_identifiers": ["a"], "confidential": ["a"]}, "two roles"),
         ({"delay": 20, "quasi_identifiers": ["a"], "columns": {"b": {"weight": 2}}}, "no quasi-identifier"),

@@ -1,87 +1,38 @@
-"""Aggregate: replace the values of a cell in each column by one value. One way per file, and the registry.
+"""Aggregate: replace the values of a cell in each column by one value. One way per file.
 
-A mean, median, mode or medoid is close to the values of a cell; an interval, a set, an ancestor or a period is true of
-every one of them. What is close is published as missing if more than half of the cell's records miss it; otherwise it
-is computed from the records that have it. A true value states that a record of the cell has none. Missing values
-therefore never split a cell.
+`shoal.columns.aggregates` lists them. What is close to the values of a cell, as a mean is, is published as missing if
+more than half of the cell's records miss it; otherwise it is computed from the records that have it. A true value
+states that a record of the cell has none. Missing values therefore never split a cell.
 
 Random aggregation, an option, scatters the records of a cell around its mean instead: ``docs/random.md``.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from importlib import import_module
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.aggregate.ancestor import ancestors
 from shoal.aggregate.centred import rounded_type
-from shoal.aggregate.interval import intervals
-from shoal.aggregate.mean import means
-from shoal.aggregate.median import medians
-from shoal.aggregate.medoid import medoids
 from shoal.aggregate.members import Cells, Members
-from shoal.aggregate.mode import modes
-from shoal.aggregate.period import periods
 from shoal.aggregate.random_aggregation import RandomAggregation, check_random_aggregation, randomized_values
-from shoal.aggregate.value_set import value_sets
+from shoal.columns.aggregates import AGGREGATES
 from shoal.columns.categories import is_coded
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.prepare import listed_categories
-from shoal.columns.schema import Aggregation, Column, Kind, Schema
+from shoal.columns.schema import Column, Kind, Schema
 from shoal.sources.clean import nulled
 from shoal.typing import Vector
 
 __all__ = [
-    "AGGREGATES",
-    "Aggregate",
     "Cells",
     "RandomAggregation",
     "aggregate",
     "check_random_aggregation",
     "published_type",
 ]
-
-
-class Aggregate(NamedTuple):
-    """A way in which the records of a cell become one value.
-
-    Attributes
-    ----------
-    publish : callable
-        Takes the values that are not missing, the column and the members of the cells; returns a value for each cell.
-    sentence, words : str
-        What the value is, for reports: in a sentence, and in a table.
-    """
-
-    publish: Callable[[pa.ChunkedArray, Column, Members], pa.Array]
-    sentence: str
-    words: str
-
-
-AGGREGATES: dict[Aggregation, Aggregate] = {
-    "mean": Aggregate(means, "the mean of the group", "mean of the group"),
-    "median": Aggregate(medians, "the median of the group", "median of the group"),
-    "mode": Aggregate(modes, "the most frequent value of the group", "most frequent in the group"),
-    "withhold": Aggregate(
-        modes,
-        "the most frequent value of the group, or none where only one record has it",
-        "most frequent in the group, if two records have it",
-    ),
-    "medoid": Aggregate(medoids, "the value of the group that is nearest to all others", "medoid of the group"),
-    "interval": Aggregate(
-        intervals, "an interval that holds every value of the group", "interval, true of every record"
-    ),
-    "set": Aggregate(value_sets, "the set of the values of the group", "set, true of every record"),
-    "ancestor": Aggregate(
-        ancestors,
-        "the lowest group of the hierarchy that holds every value of the group",
-        "common ancestor in the hierarchy, true of every record",
-    ),
-    "period": Aggregate(periods, "a period that holds every date of the group", "period, true of every record"),
-}
-"""How the records of a cell become one value, by the name of it."""
 
 
 def aggregate(
@@ -151,7 +102,7 @@ def aggregate(
 def published_type(column: Column) -> pa.DataType:
     """Return the type in which a quasi-identifier is published, of values that are neither categories nor coarse."""
     decimals = column.settings.round
-    if column.kind is not Kind.NUMERIC or (column.aggregate in ("mode", "withhold", "medoid") and decimals is None):
+    if column.kind is not Kind.NUMERIC or (AGGREGATES[column.aggregate].picks and decimals is None):
         return column.type
     return rounded_type(column)
 
@@ -175,12 +126,21 @@ def _published(
     if noise is not None:
         scattered = randomized_values(present, column, members, labels, rho, noise)
         return nulled(scattered, pa.array(missing[labels])) if missing.any() else scattered
-    found = AGGREGATES[column.aggregate].publish(present, column, members)
+    found = _publisher(column)(present, column, members)
     if missing.any():
         found = nulled(found, pa.array(missing))
     if is_coded(values) and not column.is_true:
         found = _as_it_came(found, values)
     return found.take(pa.array(labels))
+
+
+Publisher = Callable[[pa.ChunkedArray, Column, Members], pa.Array]
+
+
+def _publisher(column: Column) -> Publisher:
+    """Return the function of a column's aggregate."""
+    file, function = AGGREGATES[column.aggregate].publish.split(".")
+    return cast(Publisher, getattr(import_module(f"shoal.aggregate.{file}"), function))
 
 
 def _as_it_came(found: pa.Array, original: pa.ChunkedArray) -> pa.DictionaryArray:

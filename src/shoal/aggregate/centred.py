@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.columns.numbers import as_numbers, halfway, less
+from shoal.columns.numbers import as_numbers, from_units, halfway, less
 from shoal.columns.schema import Column
 from shoal.typing import Vector
 
@@ -68,4 +68,4 @@ def as_dates(numbers: NDArray[np.int64] | NDArray[np.uint64], type_: pa.DataType
     """Return numbers as dates of a type."""
     if pa.types.is_date64(type_):
         numbers = numbers // 86_400_000 * 86_400_000
-    return pa.array(numbers).cast(pa.int32() if type_.bit_width == 32 else pa.int64()).cast(type_)
+    return from_units(pa.array(numbers), type_)

@@ -12,14 +12,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.aggregate import Cells
+from shoal.columns.aggregates import AGGREGATES
 from shoal.columns.categories import category_codes, sorted_categories
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.prepare import is_present
 from shoal.columns.schema import Column, Kind, Schema
 from shoal.findings import SINGLE_VALUES, Finding, Remedy
 from shoal.typing import Vector
-
-_BY_CATEGORY = ("mode", "withhold", "medoid")
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ def single_value_findings(found: Iterable[Contribution], schema: Schema) -> list
 
 
 def _by_category(column: Column) -> bool:
-    return column.aggregate in _BY_CATEGORY and column.kind is not Kind.NUMERIC
+    return AGGREGATES[column.aggregate].picks and column.kind is not Kind.NUMERIC
 
 
 def _some_give_nothing(values: pa.ChunkedArray, weights: Vector | None) -> bool:

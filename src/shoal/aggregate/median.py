@@ -9,6 +9,7 @@ from shoal.aggregate.members import Members
 from shoal.aggregate.mode import categories_of
 from shoal.columns.categories import category_codes
 from shoal.columns.schema import Column, Kind
+from shoal.typing import Labels
 
 _UNITS = 2.0**24
 """Units of a weight, which is at most 2: sums of 2^37 records fit into 64 bits."""
@@ -18,9 +19,7 @@ def medians(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Arr
     """Return the median of each cell; of ordinal columns and dates the lower of two middle ones."""
     categories = categories_of(values, column)
     ranks = category_codes(values, categories)
-    order = np.lexsort((ranks, members.labels))
-    # A cell without values has no median; the value found for it is not published.
-    lower, upper = (ranks[order[np.minimum(place, len(order) - 1)]] for place in _middles(members, order))
+    lower, upper = middle_ranks(ranks, members)
     if column.kind is not Kind.NUMERIC:
         return categories.take(pa.array(lower))
     centred = Centred.of(categories)
@@ -28,6 +27,15 @@ def medians(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Arr
     with np.errstate(over="ignore"):
         halfway_up = np.where((low < 0) & (high > 0), (low + high) / 2, low + (high - low) / 2)
     return rounded(halfway_up, centred, column)
+
+
+def middle_ranks(ranks: Labels, members: Members) -> tuple[Labels, Labels]:
+    """Return the lower and the upper of the middle ranks of each cell; of one without values, any."""
+    if len(ranks) == 0:
+        return np.zeros(members.n_cells, dtype=np.int64), np.zeros(members.n_cells, dtype=np.int64)
+    order = np.lexsort((ranks, members.labels))
+    lower, upper = (ranks[order[np.minimum(place, len(order) - 1)]] for place in _middles(members, order))
+    return lower, upper
 
 
 def _middles(members: Members, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

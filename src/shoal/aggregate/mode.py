@@ -1,4 +1,4 @@
-"""Mode: the most frequent value of a cell. Withhold: the same, missing where a single record has it."""
+"""Mode: the most frequent value of a cell; or the same, missing where a single record has it."""
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +16,18 @@ def modes(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array
     """Return the most frequent value of each cell; of equally frequent ones that which is most frequent in the table.
 
     So a category that few records have is published only where a cell has none that more of them have. What is left
-    equal goes by category order. `withhold` leaves out what a single record of the cell has.
+    equal goes by category order.
     """
+    return _modes(values, column, members, least=1)
+
+
+def shared_modes(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array:
+    """Return the modes, missing where a single record of the cell has the category."""
+    return _modes(values, column, members, least=2)
+
+
+def _modes(values: pa.ChunkedArray, column: Column, members: Members, least: int) -> pa.Array:
+    """Return the modes that at least so many records of their cell have; rounded numbers in any case."""
     categories = categories_of(values, column)
     of_record = category_codes(values, categories)
     pairs = members.labels * len(categories) + of_record
@@ -42,11 +52,9 @@ def modes(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array
     if column.settings.round is not None:
         centred = Centred.of(categories)
         return rounded(centred.offsets[modes], centred, column)
-    if column.aggregate == "withhold":
-        support = np.zeros(members.n_cells, dtype=np.int64)
-        support[cells[left]] = n_records[left]
-        return categories.take(pa.array(modes, mask=support == 1))
-    return categories.take(pa.array(modes))
+    support = np.full(members.n_cells, least)  # cells without values are published as missing anyway
+    support[cells[left]] = n_records[left]
+    return categories.take(pa.array(modes, mask=support < least))
 
 
 def _greatest_in_cells(numbers: NDArray[np.generic], cells: Labels) -> Labels:

@@ -20,10 +20,11 @@ from typing import Any, TextIO
 import numpy as np
 import pyarrow as pa
 
-from shoal.app.arguments import arguments_of
 from shoal.app.draft import Draft
 from shoal.app.messages import message_of
 from shoal.app.record_view import look_closer
+from shoal.app.repeat import arguments_of
+from shoal.auditing import audit
 from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.prepare import decoded, one_missing
 from shoal.comparison import Choice, compare
@@ -35,7 +36,7 @@ from shoal.inspection import inspect
 from shoal.inspection.combinations import MOST, revealing
 from shoal.job import Job
 from shoal.job.checks import prepared
-from shoal.measures.recount import Verdict, audit
+from shoal.measures.recount import Verdict
 from shoal.models.serialization import as_models
 from shoal.output.manifest import read_internal
 from shoal.output.report import render
@@ -96,10 +97,9 @@ def inspected(draft: Draft, lines: Lines, **_: Any) -> Result:
 def _read_as(path: str, reading: dict[str, Any], names: list[str]) -> dict[str, Any]:
     """Return how a file was read; of a CSV file also what was detected."""
     table = read(path, columns=names[:1], **reading)
-    detected = table.reading
     found: dict[str, Any] = {"kind": table.kind, "n_columns": len(names)}
-    if detected is not None:
-        found |= {name: getattr(detected, name, None) for name in ("delimiter", "encoding", "decimal")}
+    if table.kind == "csv":
+        found |= {name: getattr(table.receipt.found, name) for name in ("delimiter", "encoding", "decimal")}
     return found
 
 
@@ -175,10 +175,7 @@ def released(draft: Draft, lines: Lines, *, force: bool = False, job_file: str, 
         text = render(release, "html", "public", **job.output.said(), file=files.table.name, sha256=digest)
         temporary.write_text(text, encoding="utf-8")
     return {
-        "verdict": release.verdict.to_dict(),
-        "headline": headline(release.verdict),
-        "explanation": explanation(release.verdict),
-        "models": [f"{found.model.promise} {reached_in_words(found.to_dict())}" for found in release.verdict.models],
+        **_told(release.verdict),
         "warnings": list(release.warnings),
         "k": job.k,
         "method": job.method,
@@ -200,6 +197,7 @@ def _files(job: Job, job_file: str, public: str) -> list[Result]:
         "public report": Path(public),
         "public manifest": files.public_manifest,
         "internal report": files.report,
+        "report as JSON": files.json,
         "internal manifest": files.internal_manifest,
         "job": files.job,
     }
@@ -273,12 +271,16 @@ def audited(draft: Draft, lines: Lines, *, path: str, k: int | None, names: list
         for name, kind in kinds.items()
     }
     verdict = audit(path, quasi_identifiers=names, k=k, confidential=confidential, models=models, columns=settings)
+    return {**_told(verdict), "path": path}
+
+
+def _told(verdict: Verdict) -> Result:
+    """Return a verdict, in numbers and in words."""
     return {
         "verdict": verdict.to_dict(),
         "headline": headline(verdict),
         "explanation": explanation(verdict),
         "models": [f"{found.model.promise} {reached_in_words(found.to_dict())}" for found in verdict.models],
-        "path": path,
     }
 
 

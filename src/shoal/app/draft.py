@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from shoal.columns.schema import Role, Roles, Whole, validated
+from shoal.columns.schema import Role, Roles
 from shoal.distribution import versions
 from shoal.errors import ParameterError
 from shoal.job import Job, content_of, job_text
+from shoal.settings import Whole, validated
 
 ROLE_KEYS = {
     Role.IDENTIFIER: "identifiers",
@@ -112,10 +113,10 @@ def with_roles(draft: Draft, changes: Mapping[str, Role | None]) -> Draft:
     return draft.with_changes(roles=_filled(roles))
 
 
-def with_helper(draft: Draft, helper: Helper, name: str | None) -> Draft:
-    """Return the draft with a column that says whose a record is, or how much it counts."""
-    roles = {**draft.content.get("roles", {}), helper: name}
-    if helper == "household" and not name:
+def with_helpers(draft: Draft, changes: Mapping[str, Any]) -> Draft:
+    """Return the draft with other columns that say whose a record is, or how much it counts."""
+    roles = {**draft.content.get("roles", {}), **changes}
+    if not roles.get("household"):
         roles.pop("household_level", None)
     return draft.with_changes(roles=_filled(roles))
 
@@ -157,7 +158,7 @@ def with_remedy(draft: Draft, place: str, column: str, settings: Mapping[str, An
         return draft.with_changes(accept=[*dict.fromkeys([*draft.accept, *settings["accept"]])])
     for key, named in settings.items():
         if key in HELPERS:
-            draft = with_helper(draft, key, named)
+            draft = with_helpers(draft, {key: named})
         else:
             role = next(role for role, of in ROLE_KEYS.items() if of == key)
             draft = with_roles(draft, dict.fromkeys(named, role))

@@ -1,15 +1,16 @@
-"""History: every job of a piece of work, in numbered files that are never changed, and a pointer to the current one.
+"""History: every job of a piece of work, in numbered files that are never changed, and what differs between two.
 
 The first line of a file says which job it was made from and what was changed, so the files form a tree: undo goes to
 the parent, redo to the newest child, and nothing is ever lost. Only the owner can read them.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shoal.app.draft import Draft
+from shoal.app.fields import VALUES
 from shoal.errors import FileError
 from shoal.files import replacing
 from shoal.sources.clean import printable
@@ -118,3 +119,69 @@ class History:
     def _point(self, number: int) -> None:
         with replacing(self._folder / "at", force=True, private=True) as temporary:
             temporary.write_text(f"{number}\n", encoding="ascii")
+
+
+class Change(NamedTuple):
+    """A setting that differs, by its place in the job."""
+
+    setting: str
+    before: str
+    after: str
+
+
+def changes(before: Draft, after: Draft, show_values: bool = False) -> list[Change]:
+    """Return the settings that differ between two jobs; those that hold values of the table are counted.
+
+    Examples
+    --------
+    >>> changes(Draft(k=5, columns={"age": {"top": 90}}), Draft(k=10))
+    [Change(setting='k', before='5', after='10'), Change(setting='columns, age, top', before='set', after='not set')]
+    """
+    old, new = _flat(before.content), _flat(after.content)
+    found = [place for place in dict.fromkeys([*old, *new]) if old.get(place) != new.get(place)]
+    return [
+        Change(
+            ", ".join(place),
+            _told(place, old.get(place), new.get(place), show_values),
+            _told(place, new.get(place), old.get(place), show_values),
+        )
+        for place in found
+    ]
+
+
+def summary(found: list[Change], most: int = 3) -> str:
+    """Return changes in one line.
+
+    Examples
+    --------
+    >>> summary(changes(Draft(k=5), Draft(k=10, seed=1)))
+    'k: 10; seed: 1'
+    """
+    told = [f"{change.setting}: {change.after}" for change in found[:most]]
+    return "; ".join(told) + (f" and {len(found) - most} more" if len(found) > most else "")
+
+
+def _flat(content: Mapping[str, Any], place: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    found: dict[tuple[str, ...], Any] = {}
+    for key, value in content.items():
+        if isinstance(value, dict):
+            found |= _flat(value, (*place, key))
+        else:
+            found[(*place, key)] = value
+    return found
+
+
+def _told(place: tuple[str, ...], value: Any, other: Any, show_values: bool) -> str:
+    """Return a setting in words; of a list, only what the other job does not have."""
+    if value is None:
+        return "not set"
+    if place[-1] in VALUES and not show_values:
+        return f"{len(value)} set" if isinstance(value, list) else "set"
+    if isinstance(value, list):
+        mine = [entry for entry in value if entry not in (other or [])]
+        return f"{', '.join(map(_word, mine[:6]))}{' and more' if len(mine) > 6 else ''}" or "fewer"
+    return str(value)
+
+
+def _word(entry: Any) -> str:
+    return ", ".join(f"{key} {value}" for key, value in entry.items()) if isinstance(entry, dict) else str(entry)

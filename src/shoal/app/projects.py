@@ -11,14 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from shoal.app.changes import changes, summary
 from shoal.app.draft import Draft
-from shoal.app.history import History
+from shoal.app.history import History, changes, summary
 from shoal.app.places import Places
 from shoal.app.runs import Run, Runs
 from shoal.errors import FileError, ParameterError, ShoalError
 from shoal.files import replacing
 from shoal.files.locks import lock
+from shoal.job.engines import ENGINES
 from shoal.passwords import scheme_of
 from shoal.sources import format_of
 from shoal.sources.source_stamps import Stamp
@@ -100,7 +100,7 @@ class Work:
 
     def check_places(self, draft: Draft) -> None:
         """Raise if a job names what the app does not use: a path outside the folder, or another engine."""
-        if draft.chosen_engine != "memory":
+        if ENGINES[draft.chosen_engine].in_blocks:
             raise ParameterError(
                 f"The app makes releases in memory, and this job asks for the engine {draft.chosen_engine!r}. Carry it "
                 "out with `shoal run`, or remove the keys engine and memory from it."
@@ -143,6 +143,18 @@ class Work:
             return self.runs.run(self.start("inspect", draft, key))
         return found
 
+    def facts(self, draft: Draft, begin: bool = True) -> dict[str, Any]:
+        """Return what is known of the file as the job reads it; nothing until it has been read."""
+        run = self.inspection(draft, begin)
+        return {} if run is None else run.result
+
+    def columns(self, draft: Draft) -> list[dict[str, Any]]:
+        """Return what is known of each column of the file; raise until it has been read."""
+        found: list[dict[str, Any]] | None = self.facts(draft).get("columns")
+        if found is None:
+            raise ParameterError("The file is still being read. Wait for it, and try again.")
+        return found
+
     def check(self, draft: Draft) -> Run | None:
         """Return the run that checks whether the job can be carried out; begin it if there is none."""
         if draft.input is None or not draft.roles.quasi_identifiers or self.has_changed(draft):
@@ -157,8 +169,8 @@ class Work:
 
     def has_changed(self, draft: Draft) -> bool:
         """Return whether the file has changed on disk since it was read, or is gone."""
-        run = self.inspection(draft, begin=False)
-        return run is not None and run.outcome == "done" and run.result["stamp"] != self._stamp(draft)
+        found = self.facts(draft, begin=False)
+        return bool(found) and found["stamp"] != self._stamp(draft)
 
     def _stamp(self, draft: Draft) -> list[int] | None:
         assert draft.input is not None

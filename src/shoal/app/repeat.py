@@ -3,14 +3,32 @@
 import shlex
 from typing import Any
 
-from shoal.app.arguments import arguments_of
-from shoal.inspection import as_listed, column_options, reading_options
+from shoal.inspection import column_options, reading_options
 from shoal.job import Job
 from shoal.models import Model
 from shoal.models.serialization import settings_in, settings_of
-from shoal.option_names import option_name
+from shoal.spelling import as_listed, as_plain_text, option_name
 
 _PLAIN = {"method", "objective", "scaling", "missing", "rho", "truthful", "intervals", "seed"}
+
+
+def arguments_of(job: Job) -> dict[str, Any]:
+    """Return the settings of a job that differ from the defaults, by the names of arguments; without files and k.
+
+    Examples
+    --------
+    >>> arguments_of(Job.of(k=5, roles={"quasi_identifiers": ["age"]}, seed=1, input={"path": "a.csv", "decimal": ","}))
+    {'seed': 1, 'quasi_identifiers': ['age'], 'reading': {'decimal': ','}}
+    """
+    content = job.model_dump(by_alias=True, exclude_defaults=True, mode="json")
+    for name in ("k", "method", "output", "stream", "late", "input", "models"):
+        content.pop(name, None)
+    roles, options = content.pop("roles", {}), content.pop("options", {})
+    found = {**content, **roles, **options}
+    if job.models:
+        found["models"] = list(job.models)
+    reading = {} if job.input is None else job.input.reading()
+    return found | ({"reading": reading} if reading else {})
 
 
 def script_of(job: Job) -> str:
@@ -80,7 +98,7 @@ def command_of(job: Job) -> str:
     words += [word for model in job.models for word in _of_model(model)]
     words += [word for name in job.accept for word in ("--accept", name)]
     words += [word for name, weight in job.steer.items() for word in ("--steer", f"{as_listed(name)}={weight:g}")]
-    words += [word for name, value in job.options.items() for word in ("--option", f"{name}={value}")]
+    words += [word for name, value in job.options.items() for word in ("--options", f"{name}={as_plain_text(value)}")]
     words += reading_options(job.input.reading())
     return shlex.join([*words, *_written(job)])
 
@@ -96,8 +114,6 @@ def _written(job: Job) -> list[str]:
     assert job.output is not None
     output = job.output.model_dump(by_alias=True, exclude_defaults=True)
     words = ["-o", output.pop("path")]
-    if output.pop("form", None) == "public":
-        words += ["--public"]
     return [
         *words,
         *(word for name, value in output.items() for word in (f"--{name.replace('_', '-')}", str(value))),

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -283,11 +282,3 @@ def _crash(code: int) -> str:
         )
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     return f"The work ended unexpectedly ({how}). Nothing was written, and nothing of this job is lost. Try again."
-
-
-def wait(runs: Runs, number: int, seconds: float) -> Run:
-    """Return a run when it has ended, or after some seconds as it stands."""
-    until = time.monotonic() + seconds
-    while (found := runs.run(number)).running and time.monotonic() < until:
-        time.sleep(0.02)
-    return found

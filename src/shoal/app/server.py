@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from shoal.app.pages import columns, file, history, protection, release, running, start, trying
 from shoal.app.pages import look_closer as closer
-from shoal.app.pages.common import Parts, posting, render, showing
+from shoal.app.pages.common import Parts, posting, refused, showing
 from shoal.app.places import Places
 from shoal.app.projects import Works
 from shoal.app.security import Gate, Keys
@@ -115,7 +115,7 @@ def _first_page(request: Request) -> Response:
 
 def _missing(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
-    return render(request, "refused.html", status, message="There is no such page, or it cannot be used in this way.")
+    return refused(request, "There is no such page, or it cannot be used in this way.", status)
 
 
 def static(request: Request) -> Response:

@@ -1,13 +1,12 @@
 """Truth: whether the intervals, sets, ancestors and periods of a published file are true of the people in it.
 
-k-anonymity is recounted from the release alone (`shoal.audit`). This needs the originals, and which of them each
-published record is.
+k-anonymity is recounted from the release alone. This needs the originals, and which of them each published record is.
 """
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,45 +18,41 @@ from shoal.columns.coarse.layout import gathered
 from shoal.columns.equivalence import identity_codes
 from shoal.columns.hierarchy import hierarchy_of
 from shoal.columns.prepare import prepare
-from shoal.columns.schema import Aggregation, Column, ColumnSettings, Roles, as_names, as_settings
-from shoal.errors import ParameterError, SchemaError
+from shoal.columns.schema import Column, ColumnSettings, Roles, as_settings
+from shoal.errors import ParameterError
 from shoal.findings.metadata import described_schema
 from shoal.job import Job
 from shoal.measures.recount import Truth
-from shoal.output.manifest import manifest_of, read_internal
+from shoal.output.manifest import internal_of
 from shoal.sources import Table, format_of, read
 from shoal.sources.clean import empty_made_missing
 
 
-def audit_truth(
-    release: Any,
-    original: Any,
-    *,
-    quasi_identifiers: Sequence[str] | str,
-    manifest: str | os.PathLike[str] | None = None,
-    same_order: bool = False,
-    columns: Mapping[str, Any] | None = None,
-    reading: Mapping[str, Any] | None = None,
-    release_reading: Mapping[str, Any] | None = None,
-) -> tuple[Truth, ...]:
+class Originals(NamedTuple):
+    """The originals of a release, and what says which of them each published record is."""
+
+    table: Any
+    manifest: str | os.PathLike[str] | None
+    same_order: bool
+    settings: Mapping[str, ColumnSettings]
+    """How quasi-identifiers were prepared, where no manifest says so."""
+    reading: Mapping[str, Any] | None
+
+
+def truth_of(release: Any, table: Table, names: Sequence[str], originals: Originals) -> tuple[Truth, ...]:
     """Compare every published interval, set, ancestor and period with the values of the people who show it.
 
     Parameters
     ----------
-    release, original : path or frame
-        The published table and the original it was made from, with the same number of records.
-    quasi_identifiers : sequence of str
+    release : path or frame
+        The published table, beside which there may be a manifest.
+    table : Table
+        The same, read.
+    names : sequence of str
         The columns to compare, by their names in the original. Columns that are published close to the originals, such
         as means, are left out.
-    manifest : path, optional
-        The internal manifest of the release, which maps originals to published records and says how columns were
-        prepared; by default the one beside the file.
-    same_order : bool
-        Without a manifest: the records of the release are in the order of the original, as other tools leave them.
-    columns : dict of str to dict, optional
-        Without a manifest: settings of single columns, such as the hierarchy of ancestors or missing codes.
-    reading, release_reading : dict, optional
-        How to read the files; see `shoal.sources.read`. By default the original is read as the manifest says.
+    originals : Originals
+        What they are compared with.
 
     Returns
     -------
@@ -71,31 +66,26 @@ def audit_truth(
         If nothing says which record is which, or the numbers of records differ.
     SchemaError
         If a column is not in both tables.
-
-    Examples
-    --------
-    >>> people = pa.table({"age": [31, 38, 52, 57]})
-    >>> published = pa.table({"age": ["[30, 39]", "[30, 39]", "[50, 55]", "[50, 55]"]})
-    >>> audit_truth(published, people, quasi_identifiers="age", same_order=True)
-    (Truth(column='age', form='interval', n_values=2, n_false=1, n_exposed=None),)
     """
-    names = as_names(quasi_identifiers)
-    table = read(release, **(release_reading or {}))
-    rows, job = _mapping(release, table, manifest, same_order)
-    if job is not None and columns:
+    internal = internal_of(release, table, originals.manifest, originals.same_order)
+    if internal is None and not originals.same_order:
         raise ParameterError(
-            "The manifest says how columns were prepared; settings of columns cannot be given with it."
+            "Nothing says which published record belongs to which original. Give the internal manifest of the release "
+            "(manifest=...), or say that the records are in the same order: same_order=True."
         )
-    settings = as_settings(columns) if job is None else job.columns
+    job, rows = (None, None) if internal is None else (internal.job, internal.rows)
+    if job is not None and originals.settings:
+        raise ParameterError(
+            "The manifest says how columns were prepared; settings of quasi-identifiers cannot be given with it."
+        )
+    settings = originals.settings if job is None else job.columns
+    reading = originals.reading
     if reading is None and job is not None and job.input is not None:
         reading = job.input.reading()
     subject = () if job is None or job.roles.subject is None else (job.roles.subject,)
-    source = read(original, columns=[*dict.fromkeys([*names, *subject])], **(reading or {}))
+    source = read(originals.table, columns=[*dict.fromkeys([*names, *subject])], **(reading or {}))
     tells_empty = table.path is None or format_of(table.path)[1].tells_empty
     published = table.arrow if tells_empty else empty_made_missing(table.arrow)
-    absent = [name for name in names if not {name, f"{name}.low"} & set(published.column_names)]
-    if absent:
-        raise SchemaError(f"The release has no column {absent[0]!r}. Columns: {', '.join(published.column_names)}.")
     if published.num_rows != source.n_records:
         raise ParameterError(
             f"The release has {published.num_rows:,} records and the original {source.n_records:,}; both must hold the "
@@ -132,28 +122,12 @@ def _uncoded(settings: ColumnSettings) -> dict[str, Any]:
     return settings.model_dump(exclude_unset=True, exclude={"top", "bottom"})
 
 
-def _mapping(
-    release: Any, shown: Table, manifest: str | os.PathLike[str] | None, same_order: bool
-) -> tuple[np.ndarray[Any, np.dtype[np.int64]] | None, Job | None]:
-    """Return the original of each published record, None if they are in the same order, and the job if it is known."""
-    found = manifest_of(release, manifest, same_order)
-    if found is not None:
-        internal = read_internal(found, beside=shown if manifest is None else None)
-        return internal.rows, internal.job
-    if not same_order:
-        raise ParameterError(
-            "Nothing says which published record belongs to which original. Give the internal manifest of the release "
-            "(manifest=...), or say that the records are in the same order: same_order=True."
-        )
-    return None, None
-
-
 def _truth(
     column: Column, own: pa.ChunkedArray, shown: pa.ChunkedArray, rows: np.ndarray[Any, np.dtype[np.int64]] | None
 ) -> Truth | None:
     """Compare one column; None if it is not published as coarse values."""
     settings = column.settings
-    form: Aggregation | None = column.aggregate if column.is_true else form_of(shown)
+    form = column.form or form_of(shown)
     if form is None:
         return None
     tree = None if settings.hierarchy is None else hierarchy_of(settings.hierarchy, own, column.name, settings.outside)

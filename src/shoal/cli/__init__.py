@@ -33,7 +33,6 @@ COMMANDS = {
     "app": "Make a release in the browser, on this machine alone.",
     "demo": "Make a release of a bundled sample, with its report.",
     "bound": "Compute a lower bound of the loss for a bundled data set.",
-    "reproduce": "Reproduce the tables and figures of a paper.",
 }
 """What each command does, in a line; ``shoal --help`` shows it without importing the command."""
 

@@ -1,13 +1,12 @@
 """``shoal anonymize``: from a file to a release, its report and its manifests."""
 
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from shoal.cli import options
-from shoal.cli import parsing as typed
 from shoal.cli.execute import run_and_tell
-from shoal.job import BoundEffort, Engine, Job, Order
+from shoal.job import Job, Output
 from shoal.sources import databases_in_words, formats_in_words
 
 _EXAMPLES = """\b
@@ -39,56 +38,17 @@ Examples:
     help=f"The release: {formats_in_words()} by its ending, a {databases_in_words()} database with --to-table, or - "
     "for standard output with --manifest.",
 )
-@click.option("--to-table", metavar="TABLE", help="New table of the database for the release: NAME or SCHEMA.NAME.")
-@click.option("--manifest", metavar="FILE", help="File for the internal manifest; by default beside the release.")
-@click.option("--to-format", metavar="FORMAT", help="Of the release on standard output: csv, ndjson, parquet ..")
+@options.settings(Output)
 @options.roles()
 @options.models
-@click.option("--report", metavar="FILE", help="HTML file for the report.")
-@click.option("--json", "json_file", metavar="FILE", help="JSON file with what the report says.")
-@click.option(
-    "--internal/--public",
-    default=None,
-    help="Form of the report; the public one shows nothing of the original.  [default: internal]",
-)
-@click.option(
-    "--bound",
-    type=click.Choice(get_args(BoundEffort)),
-    help="Add a lower bound of the loss to the report: cheap for any number of records, strong for some "
-    "thousands, within a minute.",
-)
-@click.option("--title", help="Title of the report.")
-@click.option("--author", help="Who is responsible for the release; shown in the report.")
-@click.option("--date", help="Date in the report; never taken from the clock, so that a job repeats exactly.")
-@click.option(
-    "--order",
-    type=click.Choice(get_args(Order)),
-    default="shuffle",
-    show_default=True,
-    help="Order of the published records; that of the input can reveal who is who.",
-)
-@options.method
-@options.objective
-@click.option(
-    "--rho",
-    metavar="NUMBER|song",
-    callback=lambda ctx, parameter, value: None if value is None else typed.number(value),
-    help="Random aggregation of numbers, 0 to 1; above 0 the release is NOT k-anonymous (docs/random.md).",
-)
-@click.option(
-    "--engine",
-    type=click.Choice(get_args(Engine)),
-    help="What makes the release: memory, disk for files larger than memory, or spark.  [default: memory]",
-)
-@click.option("--memory", metavar="SIZE", help="How much memory the engine disk may use, such as 2GB; chooses it.")
-@options.making
-@options.truth
+@options.settings(Job)
+@options.threads
 @options.columns()
 @options.reading
 @click.option("--save-job", metavar="FILE", help="Write the job, with its seed, to a file that `shoal run` repeats.")
 @click.option("--force", is_flag=True, help="Replace existing files.")
 @click.option("--dry-run", is_flag=True, help="Check everything and say what would be done; write nothing.")
-def command(file: str, k: int, output: str | None, **given: Any) -> None:
+def command(file: str, output: str | None, **given: Any) -> None:
     """Make FILE k-anonymous.
 
     Every column needs a role: --quasi for what somebody could know about a person (grouped and replaced), --drop for
@@ -106,42 +66,8 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
     """
     if output is None:
         raise click.UsageError("Name the output file: -o release.parquet")
-    if given["internal"] is not None and not (given["report"] or given["json_file"]):
-        raise click.UsageError("--internal and --public are forms of a report; ask for one: --report report.html")
-    if given["bound"] and (given["internal"] is False or not (given["report"] or given["json_file"])):
-        raise click.UsageError("--bound stands in the internal report; ask for one: --report report.html")
-    job = Job.of(
-        k=k,
-        method=given["method"],
-        objective=given["objective"],
-        scaling=given["scaling"],
-        missing=given["missing"],
-        rho=given["rho"],
-        truthful=given["truthful"],
-        intervals=given["intervals"],
-        seed=given["seed"],
-        roles=options.taken(given, "role"),
-        columns=options.column_settings(given),
-        models=options.models_of(given),
-        accept=given["accept"],
-        steer=options.steering_of(given),
-        options=options.method_options(given["options"]),
-        engine=given["engine"],
-        memory=given["memory"],
-        input={"path": file, **options.reading_of(given)},
-        output={
-            "path": output,
-            "to_table": given["to_table"],
-            "manifest": given["manifest"],
-            "to_format": given["to_format"],
-            "order": given["order"],
-            "report": given["report"],
-            "form": "public" if given["internal"] is False else "internal",
-            "json": given["json_file"],
-            "bound": given["bound"],
-            **{name: given[name] for name in ("title", "author", "date")},
-        },
-    )
+    files = {"path": output, **options.settings_of(given, Output)}
+    job = options.job_of(given, input={"path": file, **options.reading_of(given)}, output=files)
     run_and_tell(
         job,
         force=given["force"],

@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import click
 
-from shoal.attacks import attack
+from shoal.auditing.attacks import attack
 from shoal.cli import options
 from shoal.cli.progress import showing
 from shoal.space.axes import Scaling
@@ -33,12 +33,7 @@ from shoal.space.axes import Scaling
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Repeats the random sample of records that are attacked.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option(
-    "--release-reading",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="How to read RELEASE and --second, if shoal has not written them: encoding=cp1252.",
-)
+@options.reading_of_another("release_reading", "How to read RELEASE and --second, if shoal has not written them")
 @options.reading
 def command(file: str, as_json: bool, **given: Any) -> None:
     """Try attacks on RELEASE, and report the share of the people for whom each succeeds.
@@ -60,7 +55,7 @@ def command(file: str, as_json: bool, **given: Any) -> None:
             scaling=given["scaling"],
             seed=given["seed"],
             reading=options.reading_of(given),
-            release_reading=options.release_reading_of(given["release_reading"]),
+            release_reading=given["release_reading"],
         )
     if as_json:
         click.echo(json.dumps([one.to_dict() for one in found], indent=1, ensure_ascii=False))

@@ -2,23 +2,18 @@
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import click
 
-from shoal.auditing.record_risk import below, record_risk
-from shoal.auditing.truth import audit_truth
+from shoal.auditing import audit
 from shoal.cli import options
 from shoal.cli.execute import models_in_words, truth_in_words, verdict_in_words
-from shoal.cli.printing import counted, facts, warned
+from shoal.cli.printing import counted, facts, telling
 from shoal.cli.progress import showing
-from shoal.engines.disk.recounting import audit_on_disk
 from shoal.files import check_free, replacing_all
 from shoal.interrupts import report_what_is_written
-from shoal.measures.recount import Diversity, Truth, Verdict, audit
+from shoal.measures.recount import Diversity, Verdict
 from shoal.output.manifest import manifest_of, read_internal
 from shoal.sources import output_format_of, shown, write_into
 
@@ -38,7 +33,7 @@ from shoal.sources import output_format_of, shown, write_into
 )
 @options.roles("quasi_identifiers", "confidential", "subject")
 @options.models
-@options.columns("kind", "order")
+@options.columns("kind", "order", "missing_codes", "hierarchy", "outside", "fold")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--list", "as_list", is_flag=True, help="List the records below k: their number, from 0, and class size.")
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")
@@ -49,17 +44,9 @@ from shoal.sources import output_format_of, shown, write_into
 )
 @click.option("--manifest", metavar="FILE", help="Internal manifest of FILE, if it is not beside it; for --original.")
 @click.option("--same-order", is_flag=True, help="FILE has the records of --original in the same order.")
+@options.reading_of_another("original_reading", "How to read --original, if its manifest does not say so")
 @options.reading
-def command(
-    file: str,
-    k: int | None,
-    as_json: bool,
-    as_list: bool,
-    risks: str | None,
-    force: bool,
-    memory: str | None,
-    **given: Any,
-) -> int:
+def command(file: str, k: int | None, as_json: bool, as_list: bool, risks: str | None, **given: Any) -> int:
     """Recount the guarantees of a published FILE, made by shoal or by another tool.
 
     A class is a set of records with the same quasi-identifiers, where missing counts as a value. The exit code is 0 if
@@ -67,46 +54,34 @@ def command(
     """
     if as_list and k is None:
         raise click.UsageError("--list lists the records in classes smaller than k. Give k: -k 10")
-    if memory is not None and (as_list or risks or given["original"]):
-        raise click.UsageError(
-            "--list, --risks and --original need all records in memory. Leave out --memory, or them."
-        )
-    if (given["manifest"] or given["same_order"]) and given["original"] is None:
-        raise click.UsageError("--manifest and --same-order say which original is which; name them: --original FILE")
     if risks is not None:
         output_format_of(risks)
-        check_free([risks], force, _inputs(file, given))
+        check_free([risks], given["force"], _inputs(file, given))
     roles = options.taken(given, "role")
-    of_records = {name: roles[name] for name in ("quasi_identifiers", "subject") if name in roles}
-    counted_by = audit if memory is None else partial(audit_on_disk, memory=memory)
-    quasi = roles.pop("quasi_identifiers", ())
-    with warned() as texts, showing(f"reading and counting {shown(file)}", ""):
-        verdict = counted_by(
+    with telling(), showing(f"reading and counting {shown(file)}", ""):
+        verdict = audit(
             file,
-            quasi_identifiers=quasi,
+            quasi_identifiers=roles.pop("quasi_identifiers", ()),
             k=k,
             columns=options.column_settings(given),
             models=options.models_of(given),
+            records=as_list or risks is not None,
+            **{name: given[name] for name in ("original", "manifest", "same_order", "memory")},
+            original_reading=given["original_reading"] or None,
             **roles,
             **options.reading_of(given),
         )
-        if given["original"] is not None:
-            verdict = replace(verdict, truth=_truth(file, given, quasi))
-        found = record_risk(file, **of_records, **options.reading_of(given)) if as_list or risks else None
-    for text in texts:
-        click.echo(f"Warning: {text}", err=True)
-    listed = below(found, k).select(["record", "size"]).to_pylist() if as_list and found is not None and k else []
     if as_json:
-        content = verdict.to_dict() | ({"below_k": listed} if as_list else {})
+        content = verdict.to_dict() | ({"below_k": verdict.below_k} if as_list else {})
         click.echo(json.dumps(content, indent=1, ensure_ascii=False))
     else:
         _tell(verdict)
-        for one in listed:
+        for one in verdict.below_k if as_list else ():
             click.echo(f"record {one['record']:<11,}class of {counted(one['size'], 'record')}")
-    if risks is not None and found is not None:
+    if risks is not None and verdict.records is not None:
         report_what_is_written()
-        with replacing_all([risks], force, private=[risks]) as (temporary,):
-            write_into(found, temporary)
+        with replacing_all([risks], given["force"], private=[risks]) as (temporary,):
+            write_into(verdict.records, temporary)
     return 0 if verdict.holds else 1
 
 
@@ -119,19 +94,6 @@ def _inputs(file: str, given: dict[str, Any]) -> list[str | os.PathLike[str]]:
     if manifest is None:
         return [file, given["original"], *own]
     return [file, given["original"], manifest, *own, *read_internal(manifest).job.files]
-
-
-def _truth(file: str, given: dict[str, Any], quasi: Sequence[str]) -> tuple[Truth, ...]:
-    """Compare what is published with the originals, read as their manifest says or as the file was."""
-    return audit_truth(
-        file,
-        given["original"],
-        quasi_identifiers=quasi,
-        manifest=given["manifest"],
-        same_order=given["same_order"],
-        columns=options.column_settings(given),
-        release_reading=options.reading_of(given),
-    )
 
 
 def _tell(verdict: Verdict) -> None:

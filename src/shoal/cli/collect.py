@@ -1,22 +1,18 @@
 """``shoal collect``: a release that is started before all records have arrived."""
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from shoal.cli import options
 from shoal.cli.execute import tell
-from shoal.cli.printing import counted, facts
+from shoal.cli.printing import counted, facts, telling
 from shoal.cli.progress import showing
-from shoal.errors import ShoalWarning
 from shoal.incremental import VARIANTS
 from shoal.incremental.collection import Collection, begin
 from shoal.interrupts import report_what_is_written
-from shoal.job import Order
+from shoal.job import Job, Output
 from shoal.output.places import Files, check_free_files
 from shoal.sources import shown
 from shoal.sources.clean import printable
@@ -52,15 +48,15 @@ def command() -> None:
 @click.option(
     "--inertial", is_flag=True, help="Prefer small cells by the inertial coefficient (nearest-neighbour variants)."
 )
-@options.method
-@options.making
+@options.settings(Job, "method", "options", "scaling", "missing", "seed", "accept", "steer")
+@options.threads
 @options.columns()
 @options.reading
 def _begin(folder: str, file: str, **given: Any) -> None:
     """Begin the collection FOLDER with the records of FILE."""
     job = options.job_of(given, beside=("variant", "inertial", "threads"))
     reading = (job.input.reading() if job.input else {}) | options.reading_of(given)
-    with _telling(), showing(f"reading {shown(file)}", "grouping records", "writing") as meter:
+    with telling(), showing(f"reading {shown(file)}", "grouping records", "writing") as meter:
         begin(
             folder,
             file,
@@ -76,7 +72,7 @@ def _begin(folder: str, file: str, **given: Any) -> None:
 
 @command.command("resume")
 @click.argument("folder", metavar="FOLDER")
-@click.option("--threads", type=click.IntRange(min=1), help="Number of threads; all cores by default.")
+@options.threads
 def _resume(folder: str, threads: int | None) -> None:
     """Make the cells of the base if `begin` was interrupted."""
     collection = Collection.open(folder)
@@ -93,7 +89,7 @@ def _resume(folder: str, threads: int | None) -> None:
 def _add(folder: str, file: str, allow_overlap: bool, **given: Any) -> None:
     """Add the records of FILE, which have arrived since."""
     collection = Collection.open(folder)
-    with _telling(), showing(f"reading {shown(file)}", "", ""):
+    with telling(), showing(f"reading {shown(file)}", "", ""):
         collection.add(file, allow_overlap=allow_overlap, **options.reading_of(given))
     _tell(collection)
 
@@ -108,28 +104,21 @@ def _status(folder: str) -> None:
 @command.command("finish", epilog=_EXAMPLES)
 @click.argument("folder", metavar="FOLDER")
 @click.option("-o", "--output", metavar="FILE", required=True, help="The release; the ending decides the format.")
-@click.option("--to-table", metavar="TABLE", help="New table of the database for the release: NAME or SCHEMA.NAME.")
-@click.option("--manifest", metavar="FILE", help="File for the internal manifest; by default beside the release.")
 @click.option("-k", "k", type=int, help="If given, must be the k given to `begin`.")
-@click.option("--report", metavar="FILE", help="HTML file for the report.")
-@click.option("--json", "json_file", metavar="FILE", help="JSON file with what the report says.")
-@click.option("--order", type=click.Choice(get_args(Order)), default="shuffle", show_default=True, help="Of records.")
-@click.option("--threads", type=click.IntRange(min=1), help="Number of threads; all cores by default.")
+@options.settings(Output, "to_table", "manifest", "order", "report", "json_file")
+@options.threads
 @click.option("--force", is_flag=True, help="Replace existing files.")
 def _finish(folder: str, output: str, k: int | None, threads: int | None, force: bool, **given: Any) -> None:
     """Join the late records and write the one release."""
-    files = Files.of(
-        output, given["report"], given["json_file"], to_table=given["to_table"], manifest=given["manifest"]
-    )
+    writing = options.settings_of(given, Output)
+    files = Files.of(output, **{name: path for name, path in writing.items() if name != "order"})
     collection = Collection.open(folder)
     own = [path for path in Path(folder).iterdir() if path.is_file()]
     check_free_files(files, force, [*collection.job.files, *own])
-    with _telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:
-        writing = {name: given[name] for name in ("report", "order", "to_table", "manifest")}
-        writing |= {"json": given["json_file"], "force": force}
+    with telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:
         collection.partition_base(threads=threads, progress=meter)
         report_what_is_written()
-        release = collection.finish(k, output=output, threads=threads, progress=meter, **writing)
+        release = collection.finish(k, output=output, threads=threads, progress=meter, force=force, **writing)
     tell(release, files.places)
 
 
@@ -148,13 +137,3 @@ def _tell(collection: Collection) -> None:
             "release": "made; nothing can be added" if collection.is_finished else "not made yet",
         }
     )
-
-
-@contextmanager
-def _telling() -> Iterator[None]:
-    """Show warnings as lines on standard error."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ShoalWarning)
-        yield
-    for text in dict.fromkeys(str(found.message) for found in caught if issubclass(found.category, ShoalWarning)):
-        click.echo(f"Warning: {text}", err=True)

@@ -5,14 +5,18 @@ from typing import Any
 import click
 
 from shoal.cli import options
-from shoal.cli import parsing as typed
 from shoal.cli.parsing import whole_numbers
 from shoal.cli.progress import showing
 from shoal.comparison import compare, map_format
 from shoal.files import check_free
 from shoal.interrupts import report_what_is_written
+from shoal.job import Job
 from shoal.methods import ALGORITHMS
 from shoal.sources import shown
+from shoal.spelling import number
+
+_TRIED = ("objective", "scaling", "missing", "truthful", "intervals", "seed", "accept", "steer", "options")
+"""The settings of a job that all choices share."""
 
 
 @click.command(
@@ -32,17 +36,15 @@ from shoal.sources import shown
 )
 @click.option(
     "--rho",
-    callback=lambda ctx, parameter, value: None if value is None else [typed.number(part) for part in value.split(",")],
+    callback=lambda ctx, parameter, value: None if value is None else [number(part) for part in value.split(",")],
     metavar="NUMBER,..",
     help="Random aggregation, one release for each: 0,0.5,1; above 0 a release is NOT k-anonymous (docs/random.md).",
 )
 @click.option("-o", "--output", metavar="FILE", help="The map: .svg, .html or .json by its ending.")
 @options.roles()
 @options.models
-@options.making
-@options.objective
-@options.truth
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Options of the methods: effort=best.")
+@options.settings(Job, *_TRIED)
+@options.threads
 @options.columns()
 @options.reading
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of the table.")
@@ -56,27 +58,22 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
         read = [column["hierarchy"] for column in options.column_settings(given).values() if "hierarchy" in column]
         check_free([output], given["force"], [file, *read])
         map_format(output)
+    shared = options.settings_of(given, Job)
+    of_methods = shared.pop("options", {})
     with showing(f"reading {shown(file)}", "comparing", "finishing") as meter:
         found = compare(
             file,
             k=k,
             methods="all" if methods == "all" else methods.split(","),
-            objective=given["objective"],
             rho=given["rho"],
-            scaling=given["scaling"],
-            missing=given["missing"],
-            truthful=given["truthful"],
-            intervals=given["intervals"],
-            seed=given["seed"],
             threads=given["threads"],
             columns=options.column_settings(given),
             models=options.models_of(given),
-            accept=given["accept"],
-            steer=options.steering_of(given),
             reading=options.reading_of(given),
             progress=meter,
             **options.taken(given, "role"),
-            **options.method_options(given["options"]),
+            **shared,
+            **of_methods,
         )
     if output is not None:
         report_what_is_written()

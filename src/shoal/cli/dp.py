@@ -87,10 +87,5 @@ def _costs(book: dict[str, float]) -> str:
 
 
 def _per_column(entries: tuple[str, ...], flag: str) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for entry in entries:
-        name, value = typed.column_and_value(entry, flag)
-        if name in found:
-            raise click.BadParameter(f"column {name!r} is given twice.", param_hint=flag)
-        found[name] = typed.values(value)
-    return found
+    named = options.each_once((typed.column_and_value(entry, flag) for entry in entries), flag)
+    return {name: typed.values(value) for name, value in named.items()}

@@ -1,25 +1,27 @@
 """Options that commands share. They are generated from the models that make up a job, so that none is missing here."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
+from pydantic.fields import FieldInfo
 
 from shoal.cli import parsing as typed
-from shoal.columns.prepare import Missing
-from shoal.columns.schema import ColumnSettings, Roles, Settings
-from shoal.job import FieldSettings, Input, IntervalForm, Job, Objective
+from shoal.columns.schema import ColumnSettings, Roles
+from shoal.job import Job, Output, RedisSettings, StreamSettings
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
-from shoal.option_names import option_name, option_names
-from shoal.space.axes import Scaling
+from shoal.settings import Settings, choices, holds_settings
+from shoal.sources import FieldReading, Reading
+from shoal.spelling import number, option_name, option_names
 from shoal.typing import holds
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NEUTER = (None, (), False)
+_READING = [name for name in Reading.model_fields if name != "fields"]
 
 
 def roles(*wanted: str) -> Callable[[F], F]:
@@ -29,27 +31,26 @@ def roles(*wanted: str) -> Callable[[F], F]:
 
 def reading(function: F) -> F:
     """Add the options that say how a file is read."""
-    wanted = [name for name in Input.model_fields if name not in ("path", "fields")]
-    for name in reversed(wanted):
-        if name in FieldSettings.model_fields:
+    for name in reversed(_READING):
+        if name in FieldReading.model_fields:
             function = click.option(
                 option_name(name),
                 f"reading__{name}",
                 multiple=True,
                 metavar="[COLUMN=]VALUE",
-                help=_sentence(f"{Input.model_fields[name].description}, of all columns or of one"),
+                help=_sentence(f"{Reading.model_fields[name].description}, of all columns or of one"),
             )(function)
         else:
-            function = _from_model(Input, "reading", [name])(function)
+            function = _from_model(Reading, "reading", [name])(function)
     return function
 
 
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the reading options given, as `shoal.sources.read` and a job take them."""
     said = taken(given, "reading")
-    said |= {name: typed.number(said[name]) for name in ("max_unpacked_gb", "header_row") if name in said}
+    said |= {name: number(value) for name, value in said.items() if _is_number(name)}
     fields: dict[str, dict[str, Any]] = {}
-    for name in [name for name in said if name in FieldSettings.model_fields]:
+    for name in [name for name in said if name in FieldReading.model_fields]:
         for entry in said.pop(name):
             column, value = typed.perhaps_column(entry)
             where = said if column is None else fields.setdefault(column, {})
@@ -62,14 +63,27 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     return said | ({"fields": fields} if fields else {})
 
 
-def release_reading_of(given: Iterable[str]) -> dict[str, Any]:
-    """Return reading options, given as ``NAME=VALUE``, of a file that is not the input of a job."""
-    found = method_options(given)
-    unknown = sorted(set(found) - (set(Input.model_fields) - {"path", "fields"}))
-    if unknown:
-        raise click.BadParameter(f"{unknown[0]!r} is not a reading option.", param_hint="--release-reading")
-    lists = ("null_values", "names")
-    return {name: typed.split(str(value)) if name in lists else value for name, value in found.items()}
+def reading_of_another(name: str, help_: str) -> Callable[[F], F]:
+    """Add the option that says how a second file is read, as ``NAME=VALUE``."""
+
+    def parsed(context: click.Context, parameter: click.Parameter, given: Iterable[str]) -> dict[str, Any]:
+        found = each_once((typed.option(text, parameter.opts[0]) for text in given), parameter.opts[0], "")
+        unknown = sorted(set(found) - set(_READING))
+        if unknown:
+            raise click.BadParameter(f"{unknown[0]!r} is not a reading option.")
+        return {
+            name: typed.split(str(value)) if holds(Reading.model_fields[name].annotation, tuple) else value
+            for name, value in found.items()
+        }
+
+    return click.option(
+        option_name(name), multiple=True, metavar="NAME=VALUE", callback=parsed, help=f"{help_}: encoding=cp1252."
+    )
+
+
+def _is_number(name: str) -> bool:
+    annotation = Reading.model_fields[name].annotation
+    return holds(annotation, int) or holds(annotation, float)
 
 
 def columns(*wanted: str) -> Callable[[F], F]:
@@ -120,81 +134,52 @@ def _model(name: str, text: str) -> Model:
             raise click.BadParameter(f"{key!r} is given twice.", param_hint=flag)
         settings[key] = value
     texts = {key for key, setting in known.items() if str in accepts(setting)}
-    found = {key: value if key in texts else typed.number(value) for key, value in settings.items()}
+    found = {key: value if key in texts else number(value) for key, value in settings.items()}
     return model_of({"model": name, **found})
 
 
-def making(function: F) -> F:
-    """Add the options that say how cells are made, except the method."""
-    for add in (
-        click.option(
-            "--accept",
-            multiple=True,
-            metavar="[COLUMN=]FINDING",
-            help="Release a column as it is although a finding questions how it was read (docs/howto/findings.md).",
-        ),
-        click.option(
-            "--steer",
-            multiple=True,
-            metavar="COLUMN=WEIGHT",
-            help="Bring equal values of a column into the same cells, or into others if negative. Not guaranteed.",
-        ),
-        click.option("--threads", type=click.IntRange(min=1), help="Number of threads; all cores by default."),
-        click.option("--seed", type=click.IntRange(min=0), help="Repeats the release; by default a random one."),
-        click.option(
-            "--missing",
-            type=click.Choice(get_args(Missing)),
-            default="error",
-            show_default=True,
-            help="What to do with missing quasi-identifiers.",
-        ),
-        click.option(
-            "--scaling",
-            type=click.Choice(get_args(Scaling)),
-            default="zscore",
-            show_default=True,
-            help="How columns are scaled.",
-        ),
-    ):
-        function = add(function)
-    return function
+def threads(function: F) -> F:
+    """Add the option for the number of threads, which changes no release."""
+    return click.option("--threads", type=click.IntRange(min=1), help="Number of threads; all cores by default.")(
+        function
+    )
 
 
-def truth(function: F) -> F:
-    """Add the options of releases whose values are true of every record."""
-    for name, how in (
-        ("intervals", {"type": click.Choice(get_args(IntervalForm)), "default": "text", "show_default": True}),
-        ("truthful", {"is_flag": True}),
-    ):
-        help_ = _sentence(Job.model_fields[name].description or "")
-        function = click.option(f"--{name}", help=help_, **how)(function)
-    return function
+def settings(model: type[Settings], *wanted: str) -> Callable[[F], F]:
+    """Add the options of a part of a job, as `settings_of` returns them: those that are wanted, or all plain ones."""
+    apart = ("k", "path", "ranges", "url") if not wanted else ()
+    names = wanted or [
+        name for name, about in model.model_fields.items() if name not in apart and not holds_settings(about.annotation)
+    ]
+    return _from_model(model, _PREFIX[model], names)
 
 
-def method(function: F) -> F:
-    """Add the option for the method, and for the method's own options."""
-    function = click.option(
-        "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the method: effort=best."
-    )(function)
-    return click.option(
-        "--method",
-        type=click.Choice(list(ALGORITHMS)),
-        default="auto",
-        show_default=True,
-        metavar="METHOD",
-        help=f"How cells are made: {', '.join(ALGORITHMS)}.",
-    )(function)
+def settings_of(given: dict[str, Any], model: type[Settings]) -> dict[str, Any]:
+    """Return the settings of a part of a job that were given; what does not fit is left for the job to refuse."""
+    fields = {about.alias or name: about.annotation for name, about in model.model_fields.items()}
+    return {key: _of_job(key, fields[key], value) for key, value in taken(given, _PREFIX[model]).items()}
 
 
-def objective(function: F) -> F:
-    """Add the option for what cells are made for."""
-    return click.option(
-        "--objective",
-        type=click.Choice(get_args(Objective)),
-        default="sse",
-        show_default=True,
-        help="What cells are made for: near means (sse), or narrow ranges, small sets and low ancestors (ncp).",
-    )(function)
+def _of_job(key: str, annotation: Any, value: Any) -> Any:
+    if holds(annotation, dict):
+        pairs = (typed.option(text, option_name(key)) for text in value)
+        return each_once(pairs, option_name(key), "column " if key == "steer" else "")
+    return number(value) if holds(annotation, int) or holds(annotation, float) else value
+
+
+_PREFIX: dict[type[Settings], str] = {Job: "job", Output: "output", StreamSettings: "stream", RedisSettings: "redis"}
+_METAVAR = {
+    **dict.fromkeys(("report", "manifest", "json"), "FILE"),
+    **dict.fromkeys(("lease", "patience", "max_age"), "SECONDS"),
+    "to_table": "TABLE",
+    "memory": "SIZE",
+    "rho": "NUMBER|song",
+    "accept": "[COLUMN=]FINDING",
+    "steer": "COLUMN=WEIGHT",
+    "options": "NAME=VALUE",
+}
+_FEW = 6
+"""Number of choices that are shown in place of a value."""
 
 
 def _from_model(
@@ -203,12 +188,10 @@ def _from_model(
     def add(function: F) -> F:
         for name in reversed(list(wanted)):
             field = model.model_fields[name]
-            function = click.option(
-                *option_names(name),
-                f"{prefix}__{name}",
-                help=_sentence(field.description or ""),
-                **(_of_columns(field.annotation) if of_columns else _plain(field.annotation)),
-            )(function)
+            key = field.alias or name
+            flags = option_names(key) if model is not Output else (f"--{key.replace('_', '-')}",)
+            how = _of_columns(field) if of_columns else _plain(key, field)
+            function = click.option(*flags, f"{prefix}__{key}", **how)(function)
         return function
 
     return add
@@ -218,20 +201,33 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _plain(annotation: Any) -> dict[str, Any]:
-    """Return how click parses a setting: as a list of names, a flag or a text."""
-    if holds(annotation, tuple):
-        return {"multiple": True, "callback": typed.names, "metavar": "A,B,.."}
-    if holds(annotation, bool):
-        return {"is_flag": True, "default": None}
-    return {"metavar": "TEXT"}
+def _plain(name: str, field: FieldInfo) -> dict[str, Any]:
+    """Return how click parses and describes a setting: as a list, a flag, one of some choices, or a text."""
+    help_ = _sentence(field.description or "")
+    if holds(field.annotation, tuple) or holds(field.annotation, dict):
+        listed = {} if name in _METAVAR else {"callback": typed.names}
+        return {"multiple": True, "metavar": _METAVAR.get(name, "A,B,.."), "help": help_, **listed}
+    if holds(field.annotation, bool):
+        return {"is_flag": True, "default": None, "help": help_}
+    if not field.is_required() and field.default is not None:
+        shown = f"{field.default:g}" if isinstance(field.default, float) else field.default
+        help_ += f"  [default: {shown}]"
+    known = list(ALGORITHMS) if name == "method" else choices(field.annotation)
+    if known:
+        few = {} if len(known) <= _FEW else {"metavar": name.upper()}
+        help_ = help_.replace(".", f": {', '.join(known)}.", 1) if few else help_
+        return {"type": click.Choice(known), "help": help_, **few}
+    is_number = holds(field.annotation, int) or holds(field.annotation, float)
+    return {"metavar": _METAVAR.get(name, "NUMBER" if is_number else "TEXT"), "help": help_}
 
 
-def _of_columns(annotation: Any) -> dict[str, Any]:
+def _of_columns(field: FieldInfo) -> dict[str, Any]:
     """Return how click parses a setting of columns: as a list of names for a flag, or as ``COLUMN=VALUE``."""
-    if holds(annotation, bool):
-        return {"multiple": True, "callback": typed.names, "metavar": "A,B,.."}
-    return {"multiple": True, "metavar": "COLUMN=A,B,.." if holds(annotation, tuple) else "COLUMN=VALUE"}
+    help_ = _sentence(field.description or "")
+    if holds(field.annotation, bool):
+        return {"multiple": True, "callback": typed.names, "metavar": "A,B,..", "help": help_}
+    metavar = "COLUMN=A,B,.." if holds(field.annotation, tuple) else "COLUMN=VALUE"
+    return {"multiple": True, "metavar": metavar, "help": help_}
 
 
 def taken(given: dict[str, Any], prefix: str) -> dict[str, Any]:
@@ -260,28 +256,16 @@ def _setting(annotation: Any, value: str) -> Any:
         return True
     if holds(annotation, tuple):
         return typed.values(value)
-    return typed.number(value) if holds(annotation, int) or holds(annotation, float) else value
+    return number(value) if holds(annotation, int) or holds(annotation, float) else value
 
 
-def method_options(given: Iterable[str]) -> dict[str, Any]:
-    """Return the options of the method."""
+def each_once(entries: Iterable[tuple[str, Any]], flag: str, kind: str = "column ") -> dict[str, Any]:
+    """Return the entries of a repeated option by name; raise if a name is given twice."""
     found: dict[str, Any] = {}
-    for text in given:
-        name, value = typed.option(text)
+    for name, value in entries:
         if name in found:
-            raise click.BadParameter(f"{name!r} is given twice.", param_hint="--option")
+            raise click.BadParameter(f"{kind}{name!r} is given twice.", param_hint=flag)
         found[name] = value
-    return found
-
-
-def steering_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the weights of steering columns; one that is not a number is left for the job to refuse."""
-    found: dict[str, Any] = {}
-    for text in given.get("steer", ()):
-        column, weight = typed.column_and_value(text, "--steer")
-        if column in found:
-            raise click.BadParameter(f"column {column!r} is given twice.", param_hint="--steer")
-        found[column] = typed.number(weight)
     return found
 
 
@@ -293,7 +277,7 @@ def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) 
     click.UsageError
         If options set what the job file sets too; those in `beside` and reading options are allowed.
     """
-    if given["job"] is not None:
+    if given.get("job") is not None:
         context = click.get_current_context()
         mine = {
             parameter.opts[-1]
@@ -310,12 +294,9 @@ def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) 
         raise click.UsageError("Give the smallest cell size, -k 10, or name a job file: --job job.toml")
     return Job.of(
         k=given["k"],
-        **{name: given[name] for name in ("method", "scaling", "missing", "seed") if name in given},
+        **settings_of(given, Job),
         roles=taken(given, "role"),
         columns=column_settings(given),
         models=models_of(given),
-        accept=given.get("accept", ()),
-        steer=steering_of(given),
-        options=method_options(given.get("options", ())),
         **further,
     )

@@ -1,12 +1,13 @@
 """Parsing: what a user types becomes plain values: lists of names, settings of columns, options of methods."""
 
 import csv
-import json
 import re
 from collections.abc import Iterable
 from typing import Any
 
 import click
+
+from shoal.spelling import number, plain_value
 
 
 def names(ctx: click.Context, parameter: click.Parameter, given: Iterable[str]) -> tuple[str, ...]:
@@ -75,43 +76,22 @@ def values(text: str) -> list[Any]:
     return found if all(isinstance(value, int) for value in found) else [float(value) for value in found]
 
 
-def number(text: str) -> int | float | str:
-    """Return a number, an integer if written as one; a text that is not a number is returned unchanged.
-
-    Examples
-    --------
-    >>> number("0"), number("2.5"), number("x")
-    (0, 2.5, 'x')
-    """
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
 def _plainly(text: str) -> bool:
     """Return whether a number is written as a number, and not as a code such as 007 or 1_000."""
     digits = text.lstrip("+-")
     return "_" not in digits and not (len(digits) > 1 and digits[0] == "0" and digits[1].isdigit())
 
 
-def option(text: str) -> tuple[str, Any]:
+def option(text: str, flag: str) -> tuple[str, Any]:
     """Split ``NAME=VALUE``: a number, true, false or a text.
 
     Examples
     --------
-    >>> option("effort=best"), option("seconds=2.5"), option("phases=1")
+    >>> option("effort=best", "--options"), option("seconds=2.5", "--options"), option("phases=1", "--options")
     (('effort', 'best'), ('seconds', 2.5), ('phases', 1))
     """
-    name, value = column_and_value(text, "--option")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
+    name, value = column_and_value(text, flag)
+    return name, plain_value(value)
 
 
 def whole_numbers(ctx: click.Context, parameter: click.Parameter, given: str) -> list[int]:

@@ -30,6 +30,15 @@ def warned() -> Iterator[list[str]]:
     texts += dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, ShoalWarning))
 
 
+@contextmanager
+def telling() -> Iterator[None]:
+    """Print the warnings of shoal on standard error when the block ends."""
+    with warned() as texts:
+        yield
+    for text in texts:
+        click.echo(f"Warning: {text}", err=True)
+
+
 def counted(number: int, one: str, many: str | None = None) -> str:
     """Return a count with its noun.
 

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 from shoal.cli import options
 from shoal.cli import parsing as typed
 from shoal.errors import ParameterError
-from shoal.job import Job
+from shoal.job import Job, StreamSettings
 from shoal.stream import Summary
 from shoal.stream.from_job import stream_of
 from shoal.stream.logs import logging_to_stderr
@@ -25,7 +25,6 @@ from shoal.stream.monitor import Monitor
 from shoal.stream.pipe.ends import Ends
 from shoal.stream.pipe.lines import LINE, Form, Reading
 from shoal.stream.pipe.loop import Ending, Pipe, watch_every
-from shoal.stream.rules import ERROR_POLICIES, MISSING_POLICIES
 
 F = TypeVar("F", bound=Callable[..., Any])
 log = getLogger("shoal.stream")
@@ -46,20 +45,7 @@ def rules(function: F) -> F:
             click.option(
                 "--job", metavar="JOB.toml", help="Take k, roles, models and all of [stream] from a job file."
             ),
-            click.option(
-                "--delay",
-                type=click.IntRange(min=1),
-                help="Release a tuple before more than N others have arrived after it.",
-            ),
-            click.option("--max-age", type=float, metavar="SECONDS", help="Maximum age of a tuple."),
-            click.option(
-                "--order-weight",
-                type=float,
-                default=0.0,
-                show_default=True,
-                help="Weight of one position in the stream.",
-            ),
-            click.option("--max-cell", type=int, help="Maximum size of a cell that grows by close tuples."),
+            options.settings(StreamSettings),
             click.option(
                 "--range",
                 "ranges",
@@ -67,28 +53,10 @@ def rules(function: F) -> F:
                 metavar="COLUMN=LOW:HIGH",
                 help="Range that counts as one unit of distance.",
             ),
-            click.option(
-                "--adapt", type=float, default=0.0, show_default=True, help="Share by which learned ranges move."
-            ),
-            click.option("--diverse", multiple=True, hidden=True, expose_value=False, callback=_renamed),
             options.models,
             options.roles("identifiers", "quasi_identifiers", "confidential", "other", "subject"),
             options.columns("kind", "order", "weight"),
-            click.option(
-                "--missing",
-                type=click.Choice(MISSING_POLICIES),
-                default="error",
-                show_default=True,
-                help="What to do with missing quasi-identifiers.",
-            ),
-            click.option(
-                "--on-error",
-                type=click.Choice(ERROR_POLICIES),
-                default="fail",
-                show_default=True,
-                help="What to do with tuples that cannot be used.",
-            ),
-            click.option("--seed", type=click.IntRange(min=0), help="Accepted everywhere; nothing here is random."),
+            options.settings(Job, "missing", "seed"),
             click.option(
                 "--metrics",
                 type=click.IntRange(0, 65535),
@@ -99,11 +67,6 @@ def rules(function: F) -> F:
     ):
         function = add(function)
     return function
-
-
-def _renamed(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    if value:
-        raise click.UsageError("--diverse COLUMN=L is now --l-diversity COLUMN=L, as everywhere in shoal.")
 
 
 @click.command("stream", epilog=EXAMPLES)
@@ -203,11 +166,9 @@ def job_of(given: dict[str, Any], beside: tuple[str, ...], **further: Any) -> Jo
     """
     if given["job"] is not None:
         return options.job_of(given, beside=("metrics", "log_form", *beside))
-    settings = ("delay", "max_age", "order_weight", "max_cell", "adapt", "on_error")
     dates = [name for name, column in options.column_settings(given).items() if column.get("kind") == "date"]
-    stream = {name: given[name] for name in settings} | further
-    stream["ranges"] = dict(_range(text, dates) for text in given["ranges"])
-    return options.job_of(given, stream=stream)
+    ranges = dict(_range(text, dates) for text in given["ranges"])
+    return options.job_of(given, stream={**options.settings_of(given, StreamSettings), "ranges": ranges, **further})
 
 
 def _range(text: str, dates: list[str]) -> tuple[str, tuple[Any, Any]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from shoal.cli import options
 from shoal.cli.stream import job_of, observed, rules
 from shoal.distribution import install
 from shoal.errors import ParameterError
@@ -32,11 +33,7 @@ _ANSWER = 5.0  # seconds without an answer from Redis that count as an outage
     envvar=URL,
     help=f"Address of Redis, by default redis://localhost:6379; or {URL}. A password comes from {PASSWORD}.",
 )
-@click.option("--from", "source", help="Stream to read; each entry holds a JSON object in its field `data`.")
-@click.option("--to", "target", help="Stream to write.")
-@click.option("--side", help="Stream for tuples that cannot be released, with the reason. They are unprotected.")
-@click.option("--group", default="shoal", show_default=True, help="Consumer group; one worker at a time serves it.")
-@click.option("--batch", type=click.IntRange(min=1), default=1000, show_default=True, help="Entries per step.")
+@options.settings(RedisSettings)
 @click.option("--until-empty", is_flag=True, help="End when nothing is left: release everything and stop.")
 @click.option(
     "--finish",
@@ -44,30 +41,6 @@ _ANSWER = 5.0  # seconds without an answer from Redis that count as an outage
     help="Read nothing, release what waits and end. The next worker may have other rules, in the same group.",
 )
 @click.option("--begin", metavar="first|group|ID", help="Where to begin if Redis does not say; see the message.")
-@click.option(
-    "--lease",
-    type=click.FloatRange(min=0.05),
-    default=10.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time after which another worker takes over from one that no longer responds.",
-)
-@click.option(
-    "--patience",
-    type=click.FloatRange(min=0),
-    default=900.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Maximum time to wait out an outage of Redis.",
-)
-@click.option(
-    "--to-length",
-    "target_length",
-    type=click.IntRange(min=1),
-    help="Trim the stream that is written to about this length.",
-)
-@click.option("--side-length", type=click.IntRange(min=1), help="Trim the side stream to about this length.")
-@click.option("--trim-source", is_flag=True, help="Remove entries from the source once they are committed.")
 @click.option(
     "--log",
     "log_form",
@@ -89,20 +62,21 @@ def command(**given: Any) -> None:
     except ModuleNotFoundError:
         raise ParameterError(f"The worker needs redis: {install('redis')}.") from None
 
-    lacking = [flag for name, flag in (("source", "--from"), ("target", "--to")) if given[name] is None]
+    places = options.settings_of(given, RedisSettings)
+    lacking = [f"--{name}" for name in ("from", "to") if name not in places]
     if given["job"] is None and lacking:
         raise click.UsageError(f"Name the streams of Redis that are read and written; missing: {' and '.join(lacking)}")
     if given["finish"] and given["until_empty"]:
         raise click.UsageError("--finish reads nothing, and --until-empty reads everything. Give one of them.")
-    job = job_of(given, beside=("until_empty", "finish", "begin", "url"), redis=_places(given))
+    job = job_of(given, beside=("until_empty", "finish", "begin", "url"), redis=places)
     stream = stream_of(job, ID)
-    places = None if job.stream is None else job.stream.redis
-    if places is None:
+    redis_of = None if job.stream is None else job.stream.redis
+    if redis_of is None:
         raise ParameterError("The job has no table [stream.redis]. Say there which stream is read and which written.")
-    limits = Limits(**{name: getattr(places, name) for name in Limits.__dataclass_fields__})
-    names = Names(places.source, places.target, places.side, places.group)
+    limits = Limits(**{name: getattr(redis_of, name) for name in Limits.__dataclass_fields__})
+    names = Names(redis_of.source, redis_of.target, redis_of.side, redis_of.group)
     observing = observed(given["log_form"], given["metrics"], stream=names.source, group=names.group)
-    with observing as monitor, _connection(given["url"] or places.url) as redis:
+    with observing as monitor, _connection(given["url"] or redis_of.url) as redis:
         worker = Worker(redis, stream, names, limits=limits, begin=given["begin"], monitor=monitor)
         before = {number: signal.signal(number, lambda *_: worker.stop()) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
@@ -110,12 +84,6 @@ def command(**given: Any) -> None:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-
-def _places(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the Redis options as the table of a job."""
-    names = {name: field.alias or name for name, field in RedisSettings.model_fields.items() if name != "url"}
-    return {alias: given[name] for name, alias in names.items() if given[name] is not None}
 
 
 def _connection(url: str) -> "Redis":

@@ -253,8 +253,3 @@ def categories_in_order(values: pa.ChunkedArray, column: Column) -> pa.Array:
         return listed_categories(values)
     distinct = pc.unique(decoded(values)).drop_null()
     return distinct.take(pc.sort_indices(distinct))
-
-
-def date_units(values: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Return dates, none missing, as the integers in which Arrow stores them, in units of their type."""
-    return np.asarray(values.cast(pa.int32() if values.type.bit_width == 32 else pa.int64()).cast(pa.int64()))

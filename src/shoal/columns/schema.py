@@ -4,20 +4,19 @@ Roles are never guessed: a column without a role is an error, because publishing
 it silently may ruin the study.
 """
 
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from shoal.errors import ParameterError, SchemaError, did_you_mean
+from shoal.columns.aggregates import AGGREGATES, AggregateName, Form, default_aggregate, described
+from shoal.errors import ParameterError, SchemaError, did_you_mean, listed
+from shoal.settings import Entry, Number, Settings, Whole, validated
 from shoal.sources.clean import check_names
 
 if TYPE_CHECKING:
@@ -46,9 +45,6 @@ class Kind(StrEnum):
 
 PUBLISHED = (Role.QUASI, Role.BY, Role.CONFIDENTIAL, Role.OTHER)
 
-Aggregation = Literal["mean", "median", "mode", "withhold", "medoid", "interval", "set", "ancestor", "period"]
-"""How the records of a cell become one value; each is an entry of `shoal.aggregate.AGGREGATES`."""
-
 Precision = Literal["month", "quarter", "year", "decade"]
 """How exactly a date is published, the finest first."""
 
@@ -57,39 +53,6 @@ Outside = Literal["error", "root"]
 
 TreeDistance = Literal["path", "information"]
 """How far two values of a hierarchy are apart: by levels up to their common ancestor, or by its information content."""
-
-
-def _whole(value: object) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise PydanticCustomError("whole_number", "it should be a whole number")
-    return operator.index(value)
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise PydanticCustomError("number", "it should be a number")
-    return float(value)
-
-
-def _entry(value: object) -> str | int | float:
-    """Accept a text or a number unchanged: a code of True or "1" is not the number 1."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise PydanticCustomError("entry", "it should be a text or a number")
-    return operator.index(value) if hasattr(value, "__index__") else float(value)
-
-
-# Integers and floats of Python or NumPy; no texts or booleans that could be converted.
-Whole = Annotated[int, BeforeValidator(_whole)]
-Number = Annotated[float, BeforeValidator(_number)]
-Entry = Annotated[str | int | float, BeforeValidator(_entry)]
-
-
-class Settings(BaseModel):
-    """Base of everything that a user sets: unknown keys are an error, and it is immutable."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ColumnSettings(Settings):
@@ -105,11 +68,7 @@ class ColumnSettings(Settings):
     order: tuple[Entry, ...] | None = Field(None, description="categories of an ordinal column, lowest first")
     missing_codes: tuple[Entry, ...] = Field((), description="values that mean missing")
     weight: Number = Field(1.0, gt=0, le=1e6, description="weight of the column in distances")
-    aggregate: Aggregation | None = Field(
-        None,
-        description="mean, median, mode, withhold (missing where one record has the mode), medoid, or, true of every "
-        "record, interval, set, ancestor, period; by default by kind",
-    )
+    aggregate: AggregateName | None = Field(None, description=described())
     hierarchy: str | None = Field(
         None, description="groups of the values: a file (value;group;..;*), or prefix:1,3, steps:5,10, calendar"
     )
@@ -134,24 +93,10 @@ class ColumnSettings(Settings):
     )
     keep_zeros: bool = Field(False, strict=True, description="records with a zero share no cell with others")
 
-
-DEFAULT_AGGREGATE: dict[Kind, Aggregation] = {
-    Kind.NUMERIC: "mean",
-    Kind.ORDINAL: "median",
-    Kind.NOMINAL: "mode",
-    Kind.DATE: "mean",
-}
-
-TRUE_AGGREGATE: dict[Kind, Aggregation] = {
-    Kind.NUMERIC: "interval",
-    Kind.ORDINAL: "set",
-    Kind.NOMINAL: "set",
-    Kind.DATE: "period",
-}
-"""What is published where every value has to be true of every record, for columns without a hierarchy."""
-
-TRUE_AGGREGATES: tuple[Aggregation, ...] = ("interval", "set", "ancestor", "period")
-"""Aggregates that are true of every record of their cell."""
+    @property
+    def is_true(self) -> bool:
+        """Whether an aggregate is set whose values are true of every record."""
+        return self.aggregate is not None and AGGREGATES[self.aggregate].is_true
 
 
 @dataclass(frozen=True)
@@ -171,29 +116,33 @@ class Column:
     shared_nodes: NDArray[np.bool_] | None = field(default=None, compare=False)  # of the hierarchy, those of k persons
 
     @property
-    def aggregate(self) -> Aggregation:
-        """How the records of a cell become one value of this column."""
+    def aggregate(self) -> str:
+        """How the records of a cell become one value of this column: an entry of `AGGREGATES`."""
         if self.settings.aggregate is not None:
             return self.settings.aggregate
-        has_tree = self.settings.hierarchy is not None
-        if self.truthful:
-            return "ancestor" if has_tree else TRUE_AGGREGATE[self.kind]
-        return "medoid" if has_tree and self.kind is Kind.NOMINAL else DEFAULT_AGGREGATE[self.kind]
+        return default_aggregate(self.kind, self.truthful, self.settings.hierarchy is not None)
+
+    @property
+    def form(self) -> Form | None:
+        """The form of the published values, if they are true of every record of their cell, as an interval is."""
+        return AGGREGATES[self.aggregate].form if self.role is Role.QUASI else None
 
     @property
     def is_true(self) -> bool:
         """Whether the published value is true of every record of its cell, as an interval or a set is."""
-        return self.role is Role.QUASI and self.aggregate in TRUE_AGGREGATES
+        return self.form is not None
 
 
 class Roles(Settings):
     """The roles of columns, as a user gave them."""
 
-    identifiers: tuple[str, ...] = Field((), description="dropped")
-    quasi_identifiers: tuple[str, ...] = Field((), description="grouped and replaced")
-    by: tuple[str, ...] = Field((), description="never mixed in a cell, published as they are")
-    confidential: tuple[str, ...] = Field((), description="published as they are, protected by the models")
-    other: tuple[str, ...] = Field((), description="published as they are, on request")
+    identifiers: tuple[str, ...] = Field((), description="columns that name a person: dropped")
+    quasi_identifiers: tuple[str, ...] = Field(
+        (), description="what somebody could know about a person: grouped and replaced"
+    )
+    by: tuple[str, ...] = Field((), description="columns that no cell mixes, published as they are")
+    confidential: tuple[str, ...] = Field((), description="columns published as they are, protected by the models")
+    other: tuple[str, ...] = Field((), description="columns published as they are, on request")
     subject: str | None = Field(
         None, description="identifies the person of a record; dropped unless it has another role"
     )
@@ -218,20 +167,6 @@ class Roles(Settings):
     def helpers(self) -> tuple[str, ...]:
         """Return the columns that are used for another purpose than a role: subject, household, weights."""
         return tuple(name for name in (self.subject, self.household, self.weights) if name is not None)
-
-
-ALIASES = {
-    "qi": "quasi_identifiers",
-    "quasi": "quasi_identifiers",
-    "keyVars": "quasi_identifiers",
-    "numVars": "quasi_identifiers",
-    "sensitive": "confidential",
-    "drop": "identifiers",
-    "strataVar": "by",
-    "weightVar": "weights",
-    "hhId": "household",
-}
-"""Names of roles in other tools, and ours."""
 
 
 @dataclass(frozen=True)
@@ -339,12 +274,12 @@ def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:
     if not roles.quasi_identifiers:
         raise SchemaError(
             "No quasi-identifier is named, so there is nothing to group records by. Name the columns that somebody "
-            f"could know about a person: quasi_identifiers=[...]. Columns: {_listed(names)}."
+            f"could know about a person: quasi_identifiers=[...]. Columns: {listed(names)}."
         )
     without = [name for name in names if name not in role_of and name not in roles.helpers()]
     if without:
         raise SchemaError(
-            f"{len(without)} of {len(names)} columns have no role: {_listed(without)}. Say for each what it is: "
+            f"{len(without)} of {len(names)} columns have no role: {listed(without)}. Say for each what it is: "
             "identifiers (dropped), quasi_identifiers (grouped and replaced), confidential (published as it is) or "
             "other (published as it is); on the command line --drop, --quasi, --confidential, --other. "
             "`shoal inspect FILE` proposes roles."
@@ -359,13 +294,7 @@ def _check_known(names: list[str], given: Iterable[str], what: str) -> None:
     for name in given:
         if name not in known:
             hint = did_you_mean(name, known=names)
-            raise SchemaError(
-                f"Column {name!r}, named in {what}, is not in the table.{hint} Columns: {_listed(names)}."
-            )
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(repr(name) for name in names)
+            raise SchemaError(f"Column {name!r}, named in {what}, is not in the table.{hint} Columns: {listed(names)}.")
 
 
 def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings, truthful: bool) -> Column:
@@ -453,37 +382,28 @@ def _check_settings(column: Column) -> None:
         unused = sorted(given - {"kind", "order"})
         if unused:
             raise SchemaError(
-                f"{_listed(unused)} is set for column {column.name!r}, whose role is {column.role}. Only "
+                f"{listed(unused)} is set for column {column.name!r}, whose role is {column.role}. Only "
                 "quasi-identifiers are scaled and aggregated."
             )
     if column.kind is not Kind.NUMERIC and given & numbers:
         raise SchemaError(
-            f"{_listed(sorted(given & numbers))} is set for column {column.name!r}, which is {column.kind}. It works "
+            f"{listed(sorted(given & numbers))} is set for column {column.name!r}, which is {column.kind}. It works "
             "on numeric columns."
         )
     if "order" in given and column.kind is not Kind.ORDINAL:
         raise SchemaError(f"An order is given for column {column.name!r}, which is {column.kind}, not ordinal.")
     if "fold" in given and not is_text(value_type(column.type)):
         raise SchemaError(f"fold is set for column {column.name!r}, which holds {column.type}. It works on text.")
-    if column.aggregate == "mean" and column.kind in (Kind.ORDINAL, Kind.NOMINAL):
-        raise SchemaError(f"Column {column.name!r} is {column.kind} and has no mean. Use median or mode.")
-    if column.aggregate == "median" and column.kind is Kind.NOMINAL:
-        raise SchemaError(f"Column {column.name!r} is nominal and has no median. Use mode, or declare it ordinal.")
-    if column.aggregate == "interval" and column.kind is not Kind.NUMERIC:
-        raise SchemaError(
-            f"Column {column.name!r} is {column.kind} and has no intervals. Use set, or period for dates."
-        )
-    if column.aggregate == "period" and not has_calendar(column.type):
+    aggregate = AGGREGATES[column.aggregate]
+    if column.kind not in aggregate.kinds:
+        raise SchemaError(f"Column {column.name!r} is {column.kind} and {aggregate.unfit}")
+    if aggregate.form == "period" and not has_calendar(column.type):
         raise SchemaError(
             f"Column {column.name!r} holds {_plain(column.type)}, which has no months and years. Period works on dates."
         )
     low, high = column.settings.bottom, column.settings.top
     if low is not None and high is not None and low >= high:
         raise SchemaError(f"The bottom code of column {column.name!r} is not below its top code.")
-
-
-_OF_AGGREGATE: dict[str, Aggregation] = {"step": "interval", "precision": "period", "level": "ancestor"}
-"""Settings that one aggregate uses."""
 
 
 def _check_truth(column: Column) -> None:
@@ -499,16 +419,16 @@ def _check_truth(column: Column) -> None:
             "it false. The ends of intervals are rounded outwards to a step."
         )
     coded = sorted(column.settings.model_fields_set & {"top", "bottom"})
-    if column.is_true and column.aggregate != "interval" and coded:
+    if column.is_true and column.form != "interval" and coded:
         raise SchemaError(
-            f"{_listed(coded)} is set for column {column.name!r}, which is published as {column.aggregate}: it would "
+            f"{listed(coded)} is set for column {column.name!r}, which is published as {column.aggregate}: it would "
             'be false for those beyond the code. Say aggregate="interval", which is open there, or leave the code out.'
         )
-    for setting, way in _OF_AGGREGATE.items():
-        if setting in column.settings.model_fields_set and column.aggregate != way:
+    for way, aggregate in AGGREGATES.items():
+        if aggregate.setting in column.settings.model_fields_set and column.aggregate != way:
             raise SchemaError(
-                f"{setting!r} is set for column {column.name!r}, which is aggregated by {column.aggregate}. It works "
-                f'with aggregate="{way}".'
+                f"{aggregate.setting!r} is set for column {column.name!r}, which is aggregated by {column.aggregate}. "
+                f'It works with aggregate="{way}".'
             )
 
 
@@ -518,15 +438,15 @@ def _check_hierarchy(column: Column) -> None:
     if column.settings.hierarchy is None:
         unused = sorted(given & {"outside", "distance"})
         if unused:
-            raise SchemaError(f"{_listed(unused)} is set for column {column.name!r}, which has no hierarchy.")
-        if column.aggregate == "ancestor":
+            raise SchemaError(f"{listed(unused)} is set for column {column.name!r}, which has no hierarchy.")
+        if column.form == "ancestor":
             raise SchemaError(
                 f"Column {column.name!r} is to be published as the common ancestor of its values, but it has no "
                 "hierarchy. Give one, a file or a rule such as prefix:1,3; or publish a set or an interval, which need "
                 "none."
             )
         return
-    if column.kind is not Kind.NOMINAL and column.aggregate != "ancestor":
+    if column.kind is not Kind.NOMINAL and column.form != "ancestor":
         raise SchemaError(
             f"A hierarchy is given for column {column.name!r}, which is {column.kind} and aggregated by "
             f'{column.aggregate}, so nothing would use it. Say aggregate="ancestor", or leave the hierarchy out.'
@@ -549,37 +469,6 @@ def as_settings(settings: Mapping[str, Any] | None) -> dict[str, ColumnSettings]
         name: given if isinstance(given, ColumnSettings) else validated(ColumnSettings, given, f"columns.{name}")
         for name, given in (settings or {}).items()
     }
-
-
-S = TypeVar("S", bound=Settings)
-
-
-def validated(model: type[S], content: object, where: str = "") -> S:
-    """Return the settings, or raise `ParameterError` for the first error, in our words."""
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    place = ".".join([*([where] if where else []), *map(str, first["loc"])])
-    if first["type"] == "extra_forbidden":
-        known = _keys_at(model, first["loc"][:-1])
-        key = str(first["loc"][-1])
-        meant = ALIASES[key] if ALIASES.get(key) in known else key
-        hint = did_you_mean(meant, known=known)
-        raise ParameterError(f"There is no key {place!r}.{hint} Known here: {', '.join(known)}.")
-    if first["type"] == "missing":
-        raise ParameterError(f"{place!r} is missing and has no default.")
-    raise ParameterError(f"{place or 'This'} cannot be used: {first['msg'][:1].lower()}{first['msg'][1:]}.")
-
-
-def _keys_at(model: Any, place: tuple[int | str, ...]) -> list[str]:
-    """Return the keys that settings know at a place."""
-    for key in place:
-        if key in model.model_fields:
-            annotation = model.model_fields[str(key)].annotation
-            nested = [annotation, *get_args(annotation)]
-            model = next((a for a in nested if isinstance(a, type) and issubclass(a, BaseModel)), model)
-    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def as_names(given: Sequence[str] | str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import ParameterError
 from shoal.typing import Labels
 
@@ -133,11 +133,6 @@ def _within(make: Any, scale: float, allowed: float, price: Any) -> tuple[Any, f
 @cache
 def _opendp() -> Any:
     """Import OpenDP, or raise ParameterError with the command that installs it."""
-    try:
-        import opendp.prelude as dp
-    except ModuleNotFoundError as error:
-        raise ParameterError(
-            f"Differential privacy takes its noise from OpenDP, which is not installed: {install('dp')}."
-        ) from error
+    dp = optional("opendp.prelude", "Differential privacy takes its noise from OpenDP", "dp")
     dp.enable_features("contrib")  # OpenDP's word for mechanisms whose proofs are still being vetted
     return dp

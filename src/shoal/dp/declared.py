@@ -143,7 +143,7 @@ def _public(source: Table, name: str, bounds: Mapping[str, Any], categories: Map
 def _as_bounds(name: str, given: Any) -> tuple[float, float]:
     try:
         low, high = (float(value) for value in given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(f"The bounds of column {name!r} must be two numbers, (lowest, highest).") from None
     if not low < high:
         raise ParameterError(

@@ -11,7 +11,7 @@ import pyarrow as pa
 from shoal.distribution import versions
 from shoal.dp.budget import Spent, total
 from shoal.files import replacing_all, sha256
-from shoal.sources import Table, inputs_of, output_format_of, write_into
+from shoal.sources import Table, output_format_of, write_into
 
 NOTES = (
     "Two tables with the same number of records that differ in one record, in any of its values, give any outcome of "
@@ -91,7 +91,7 @@ class DpRelease:
         path = Path(path)
         output_format_of(path)
         targets = [path, path.with_name(f"{path.name}.public.json")]
-        with replacing_all(targets, force, inputs=inputs_of(self.source)) as (table, manifest):
+        with replacing_all(targets, force, inputs=self.source.inputs) as (table, manifest):
             write_into(self.published, table)
             content = {**self.manifest, "output_sha256": sha256(table)}
             manifest.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

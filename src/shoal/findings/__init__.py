@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 
 from shoal.errors import ParameterError, SchemaError, did_you_mean
-from shoal.findings.column_view import ColumnView, Description
+from shoal.findings.column_view import ColumnView
 from shoal.findings.finding import Dialect, Finding, Remedy
 from shoal.findings.labelled import labelled_values
 from shoal.findings.mixed import mixed_types
@@ -20,7 +20,6 @@ __all__ = [
     "FINDINGS",
     "SINGLE_VALUES",
     "ColumnView",
-    "Description",
     "Dialect",
     "Finding",
     "QuestionError",

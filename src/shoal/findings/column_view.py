@@ -3,43 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.equivalence import value_counts
-from shoal.columns.prepare import date_units, decoded, one_missing
+from shoal.columns.numbers import date_units
+from shoal.columns.prepare import decoded, one_missing
 from shoal.columns.schema import Kind, is_text, natural_kind, value_type
-
-
-@dataclass(frozen=True)
-class Description:
-    """The description of a column in a labelled file.
-
-    Attributes
-    ----------
-    values : mapping
-        Labels of values.
-    missing : tuple of (low, high)
-        Values that the file declares missing.
-    measure : str or None
-        nominal, ordinal or scale.
-    has_special : bool
-        Whether it has special missing values (.A to .Z of SAS and Stata), which are missing already.
-    """
-
-    values: Mapping[Any, str] = field(default_factory=dict)
-    missing: tuple[tuple[Any, Any], ...] = ()
-    measure: str | None = None
-    has_special: bool = False
-
-    def is_missing(self, value: Any) -> bool:
-        """Return whether a value is declared missing."""
-        return any(
-            isinstance(value, str) == isinstance(low, str) and low <= value <= high for low, high in self.missing
-        )
+from shoal.sources import ColumnLabels
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +25,8 @@ class ColumnView:
     values : pyarrow.ChunkedArray
     has_fields : bool
         Whether its texts can be parsed differently, as numbers or dates.
-    description : Description or None
-        The description in the file.
+    description : ColumnLabels or None
+        The description in a labelled file.
     show_values : bool
         Whether remedies may name values of the table.
     mixed : mapping of str to int
@@ -63,7 +36,7 @@ class ColumnView:
     name: str
     values: pa.ChunkedArray
     has_fields: bool = False
-    description: Description | None = None
+    description: ColumnLabels | None = None
     show_values: bool = False
     mixed: Mapping[str, int] = field(default_factory=dict)
 

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from shoal.option_names import option_name
+from shoal.spelling import option_name
 
 Place = Literal["field", "column", "role", "accept"]
 """Where a setting belongs: parsing of a CSV column, settings of a column, its role, or accepted findings."""

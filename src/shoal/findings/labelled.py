@@ -3,8 +3,9 @@
 import numpy as np
 
 from shoal.columns.schema import Kind
-from shoal.findings.column_view import ColumnView, Description
+from shoal.findings.column_view import ColumnView
 from shoal.findings.finding import HIDDEN, Finding, Remedy
+from shoal.sources import ColumnLabels
 
 
 def labelled_values(view: ColumnView) -> Finding | None:
@@ -32,7 +33,7 @@ def labelled_values(view: ColumnView) -> Finding | None:
     )
 
 
-def is_labelled(view: ColumnView, about: Description) -> bool:
+def is_labelled(view: ColumnView, about: ColumnLabels) -> bool:
     """Return whether every value that occurs and is not declared missing has a label."""
     if not about.values or not len(view.numbers):
         return False

@@ -12,20 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.columns.schema import ColumnSettings, Kind, Role, Roles, Schema, natural_kind
-from shoal.findings import ColumnView, Description
+from shoal.findings import ColumnView
 from shoal.findings.labelled import is_labelled
-from shoal.sources import ValueLabels
+from shoal.sources import ColumnLabels, ValueLabels
 
 Load = Callable[[list[str]], pa.Table]
-
-
-def description_of(labels: ValueLabels | None, name: str) -> Description | None:
-    """Return the description of one column in the file, if any."""
-    if labels is None:
-        return None
-    ranges, special = tuple(labels.missing.get(name, ())), name in labels.special
-    found = Description(labels.values.get(name, {}), ranges, labels.measures.get(name), special)
-    return None if found == Description() else found
 
 
 def described_schema(
@@ -43,7 +34,7 @@ def described_schema(
     described = dict(settings)
     declared: set[str] = set()
     for column in plain.columns:
-        about = description_of(labels, column.name)
+        about = labels.of_column(column.name)
         if about is None or column.role is Role.IDENTIFIER:
             continue
         found = _settings(column.name, column.type, column.settings, about, load, column.role is Role.QUASI)
@@ -67,7 +58,7 @@ def described_kind(view: ColumnView) -> Kind | None:
 
 
 def _settings(
-    name: str, type_: pa.DataType, given: ColumnSettings, about: Description, load: Load, is_quasi: bool
+    name: str, type_: pa.DataType, given: ColumnSettings, about: ColumnLabels, load: Load, is_quasi: bool
 ) -> dict[str, Any]:
     """Return the settings from the file that the user has not set."""
     found: dict[str, Any] = {}

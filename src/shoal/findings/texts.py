@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from shoal.columns.name_topics import is_code
 from shoal.findings.column_view import ColumnView
 from shoal.findings.finding import HIDDEN, Finding, Remedy
-from shoal.sources.csv_fields import as_dates, grouped_pattern, pattern_of
 from shoal.sources.csv_types import offsets
+from shoal.sources.text_values import as_dates, grouped_pattern, pattern_of
 
 _SAMPLE = 500  # different texts that decide whether all are examined
 _MOST = 0.5

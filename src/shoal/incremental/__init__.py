@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal import kernels
-from shoal.arrays import as_cell_size, as_matrix
+from shoal.arrays import as_cell_size, as_matrix, check_seed
 from shoal.errors import GuaranteeError, ParameterError
-from shoal.incremental.nearest import nearest, split_end, split_mid
 from shoal.incremental.reopen import reopen
-from shoal.incremental.two_step import two_step
+from shoal.incremental.thesis import nearest, split_end, split_mid, two_step
 from shoal.methods.method_options import check_options
 from shoal.typing import Labels, Matrix, Progress, Seed
 
@@ -91,8 +90,7 @@ def join(
     matrix = as_matrix(X)
     k = as_cell_size(k, len(matrix))
     cells = _as_base(base, matrix, k)
-    if not (seed is None or isinstance(seed, int | np.integer)):
-        raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
+    check_seed(seed)
     if len(cells) == len(matrix):
         return cells
     with kernels.using(threads=threads, progress=progress):

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from shoal import kernels
 from shoal.aggregate import Cells
 from shoal.columns.prepare import CAST_ERRORS, listed_categories, prepare
-from shoal.columns.schema import TRUE_AGGREGATES, Role, Roles, Schema
+from shoal.columns.schema import Role, Roles, Schema
 from shoal.constraints.constraints import boundaries_of
 from shoal.constraints.strata import strata_of
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalWarning
@@ -444,11 +444,7 @@ def _joining(job: Job, variant: str | None, inertial: bool) -> tuple[str, bool]:
 
 def _refuse_truthful(job: Job) -> None:
     """Raise if the job publishes what is true of every record, or uses hierarchies: late records are not matched so."""
-    columns = [
-        name
-        for name, settings in job.columns.items()
-        if settings.aggregate in TRUE_AGGREGATES or settings.hierarchy is not None
-    ]
+    columns = [name for name, settings in job.columns.items() if settings.is_true or settings.hierarchy is not None]
     if job.truthful or columns:
         named = f" (column {columns[0]!r})" if columns else ""
         raise ParameterError(

@@ -17,13 +17,13 @@ from shoal.columns.schema import Kind, Role
 from shoal.errors import ParameterError
 from shoal.findings import ColumnView, Finding, findings_of
 from shoal.findings.finding import HIDDEN
-from shoal.findings.metadata import described_kind, description_of
+from shoal.findings.metadata import described_kind
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
 from shoal.inspection.role_proposals import Proposal, finding_of, propose
 from shoal.job import Job
-from shoal.option_names import option_name
 from shoal.sources import Table, read
 from shoal.sources.clean import printable
+from shoal.spelling import as_listed, option_name
 from shoal.typing import Labels, Progress
 
 _SIZES = {10: 50, 5: 25, 3: 12, 2: 4}
@@ -309,13 +309,14 @@ def inspect(
         complete=complete,
         path=os.fspath(table) if isinstance(table, str | os.PathLike) else None,
         reading=dict(reading),
-        said=source.said,
+        said=source.receipt.said,
     )
 
 
 def _view(source: Table, name: str, values: pa.ChunkedArray, show_values: bool) -> ColumnView:
     """Return one column as the findings take it."""
-    described, mixed = description_of(source.labels, name), source.mixed.get(name, {})
+    described = None if source.labels is None else source.labels.of_column(name)
+    mixed = source.receipt.mixed.get(name, {})
     return ColumnView(name, values, source.has_fields, described, show_values, mixed)
 
 
@@ -382,18 +383,6 @@ def _keep(kept: dict[str, tuple[int, NDArray[np.int32]]], name: str, distinct: i
     kept[name] = (distinct, codes)
     if len(kept) > _KEPT:
         del kept[min(kept, key=lambda other: kept[other][0])]
-
-
-def as_listed(name: str) -> str:
-    """Quote a name where needed for a comma-separated list or a NAME=VALUE setting.
-
-    Examples
-    --------
-    >>> as_listed("age"), as_listed("last, first")
-    ('age', '"last, first"')
-    """
-    plain = name == name.strip() and not set(name) & set(',="')
-    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def _table(inspection: Inspection) -> list[str]:

@@ -15,11 +15,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
 from shoal.columns.prepare import Missing
-from shoal.columns.schema import ColumnSettings, Number, Roles, Settings, Whole, validated
+from shoal.columns.schema import ColumnSettings, Roles
 from shoal.errors import FileError, ParameterError
+from shoal.job.engines import IN_MEMORY, LIMITED, EngineName, engines_in_words
 from shoal.models import MODELS, Model
 from shoal.models.serialization import as_model, settings_of
-from shoal.sources import databases_in_words, formats_in_words
+from shoal.settings import Number, Settings, Whole, validated
+from shoal.sources import Reading, databases_in_words, formats_in_words
 from shoal.sources.databases import check_address
 from shoal.space.axes import Scaling
 
@@ -96,50 +98,16 @@ Address = Annotated[str, AfterValidator(_address)]
 """Path of a file or address of a database, which holds no password."""
 
 
-class FieldSettings(Settings):
-    """How the fields of one column of a CSV file are read."""
-
-    null_values: tuple[str, ...] | None = Field(None, description="texts that stand for a missing value")
-    decimal: str | None = Field(None, description="decimal point or comma")
-    thousands: str | None = Field(None, description="mark between thousands")
-    date_format: str | None = Field(None, description="format of dates, such as %d.%m.%Y")
-
-
-class Input(Settings):
-    """The file to read, and how. Settings left out are detected."""
-
+class _InputPath(Settings):
     path: Address = Field(description=f"{formats_in_words()} file, or {databases_in_words()} database")
-    delimiter: str | None = Field(None, description="between the fields of a CSV file")
-    encoding: str | None = Field(None, description="of a CSV file that is not UTF-8")
-    decimal: str | None = Field(None, description="decimal point or comma of a CSV file")
-    quote: str | None = Field(None, description="around fields of a CSV file that hold the delimiter")
-    null_values: tuple[str, ...] | None = Field(
-        None, description="texts of a CSV, Excel or NDJSON file that mean missing"
-    )
-    header: bool | None = Field(
-        None, description="the first line of a CSV file is a header though it looks like a record"
-    )
-    names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file or sheet without a header")
-    thousands: str | None = Field(None, description="mark between the thousands of numbers in a CSV file")
-    date_format: str | None = Field(None, description="format of dates in a CSV file, such as %d.%m.%Y")
-    fields: dict[str, FieldSettings] = Field({}, description="null_values, decimal, thousands, date_format of a column")
-    fill_keys: bool | None = Field(None, description="keys that some lines of an NDJSON file lack are missing values")
-    sheet: str | None = Field(None, description="sheet of an Excel workbook; by default its only visible one")
-    header_row: Whole | None = Field(None, ge=1, description="row of a sheet that names the columns, as Excel counts")
-    catalog: str | None = Field(None, description="catalogue (.sas7bcat) with the labels of a SAS file")
-    format: str | None = Field(
-        None, description="of standard input (-), by extension: csv, csv.gz, ndjson, xlsx ..; detected by default"
-    )
-    max_unpacked_gb: Number | None = Field(
-        None, gt=0, description="GB to which a compressed file, Parquet or a workbook may unpack; 2 by default"
-    )
-    table: str | None = Field(None, description="table or view of a database, NAME or SCHEMA.NAME")
-    query: str | None = Field(None, description="SELECT statement for a database, in place of a table")
+
+
+class Input(Reading, _InputPath):
+    """The file to read, and how. Settings left out are detected."""
 
     def reading(self) -> dict[str, Any]:
         """Return the settings given for reading the file."""
-        given = self.model_dump(exclude={"path"}, exclude_none=True)
-        return given if self.fields else {key: value for key, value in given.items() if key != "fields"}
+        return {name: value for name, value in self.given.items() if name != "path"}
 
 
 BoundEffort = Literal["cheap", "strong"]
@@ -153,17 +121,27 @@ class Output(Settings):
     to_table: str | None = Field(None, description="new table of a database for the release, NAME or SCHEMA.NAME")
     manifest: str | None = Field(None, description="JSON file for the internal manifest; by default beside the release")
     to_format: str | None = Field(
-        None, description="of the release on standard output (-), by extension: csv, ndjson ..; by default as the input"
+        None,
+        description="format on standard output (-), by extension: csv, ndjson ..; by default as the input",
     )
-    order: Order = Field("shuffle", description="of the records: shuffle, or keep that of the input, which can leak")
+    order: Order = Field(
+        "shuffle",
+        description="of the published records: shuffle, or keep that of the input, which can reveal who is who",
+    )
     report: str | None = Field(None, description="HTML file for the report")
-    form: Literal["internal", "public"] = Field("internal", description="of the report")
-    json_file: str | None = Field(None, alias="json", description="JSON file for the report")
-    bound: BoundEffort | None = Field(None, description="in the report, what no release can lose less than: how hard")
-    title: str | None = Field(None, description="of the report")
-    author: str | None = Field(None, description="who answers for the release, in the report")
+    form: Literal["internal", "public"] = Field(
+        "internal", description="form of the report; the public one shows nothing of the original"
+    )
+    json_file: str | None = Field(None, alias="json", description="JSON file with what the report says")
+    bound: BoundEffort | None = Field(
+        None,
+        description="lower bound of the loss in the internal report: cheap for any number of records, strong for some "
+        "thousands, within a minute",
+    )
+    title: str | None = Field(None, description="title of the report")
+    author: str | None = Field(None, description="who is responsible for the release; shown in the report")
     date: str | None = Field(
-        None, description="in the report; never taken from the clock, so that a job repeats exactly"
+        None, description="date in the report; never taken from the clock, so that a job repeats exactly"
     )
 
     def said(self) -> dict[str, Any]:
@@ -180,25 +158,36 @@ class RedisSettings(Settings):
     side: str | None = Field(None, description="stream for tuples that cannot be released; they are unprotected")
     group: str = Field("shoal", description="consumer group; one worker at a time serves it")
     batch: Whole = Field(1000, ge=1, description="entries of a step, at most")
-    lease: Number = Field(10.0, ge=0.05, description="seconds after which another worker takes the place of one")
-    patience: Number = Field(900.0, ge=0, description="seconds that an outage of Redis is waited out")
-    target_length: Whole | None = Field(None, alias="to_length", ge=1, description="trim the stream that is written")
+    lease: Number = Field(
+        10.0, ge=0.05, description="time after which another worker takes the place of one that no longer responds"
+    )
+    patience: Number = Field(900.0, ge=0, description="maximum time to wait out an outage of Redis")
+    target_length: Whole | None = Field(
+        None, alias="to_length", ge=1, description="trim the stream that is written to about this length"
+    )
     side_length: Whole | None = Field(None, ge=1, description="trim the side stream to about this length")
     trim_source: bool = Field(False, strict=True, description="remove entries from the source once they are committed")
 
 
-class StreamSettings(Settings):
-    """What makes a job one for `shoal stream` and `shoal worker`."""
+class StreamRules(Settings):
+    """When a tuple of a stream is due, and what its window does."""
 
     delay: Whole | None = Field(
         None, ge=1, description="number of tuples that may arrive after a tuple before it is released"
     )
     max_age: Number | None = Field(None, gt=0, description="maximum age of a tuple in seconds")
-    order_weight: Number = Field(0.0, ge=0, description="what one position counts in distance")
-    max_cell: Whole | None = Field(None, description="how large tuples that are close may make a cell")
+    order_weight: Number = Field(
+        0.0, ge=0, allow_inf_nan=False, description="weight of one position of the stream in distances"
+    )
+    max_cell: Whole | None = Field(None, description="maximum size of a cell that grows by close tuples")
     ranges: dict[str, tuple[Plain, Plain]] = Field({}, description="lowest and highest value of columns")
-    adapt: Number = Field(0.0, ge=0, le=1, description="by what share learned ranges move")
-    on_error: Literal["fail", "side"] = Field("fail", description="what becomes of what cannot be used")
+    adapt: Number = Field(0.0, ge=0, le=1, description="share by which learned ranges move")
+    on_error: Literal["fail", "side"] = Field("fail", description="what becomes of tuples that cannot be used")
+
+
+class StreamSettings(StreamRules):
+    """What makes a job one for `shoal stream` and `shoal worker`."""
+
     redis: RedisSettings | None = Field(None, description="where a worker reads and writes")
 
 
@@ -207,10 +196,6 @@ class Late(Settings):
 
     variant: str | None = Field(None, description="one of shoal.incremental.VARIANTS")
     inertial: bool = Field(False, description="count a cell of n records n / (n + 1) times its squared distance")
-
-
-Engine = Literal["memory", "disk", "spark"]
-"""What makes a release: all records in memory, a part of them at a time, or a Spark cluster."""
 
 
 class Job(Settings):
@@ -237,7 +222,7 @@ class Job(Settings):
     """
 
     k: Whole = Field(description="smallest cell size, at least 2")
-    method: str = Field("auto", description="partition algorithm")
+    method: str = Field("auto", description="how cells are made")
     objective: Objective = Field(
         "sse",
         description="what cells are made for: sse, near means; or ncp, narrow ranges, small sets and low ancestors",
@@ -245,7 +230,11 @@ class Job(Settings):
     scaling: Scaling = Field("zscore", description="what makes columns comparable: zscore, minmax or none")
     missing: Missing = Field("error", description="what to do with missing quasi-identifiers: error or own-value")
     rho: Rho | None = Field(
-        None, ge=0, le=1, description="random aggregation, 0 to 1 or song; above 0 the release is not k-anonymous"
+        None,
+        ge=0,
+        le=1,
+        description="random aggregation of numbers, 0 to 1 or song; above 0 the release is NOT k-anonymous "
+        "(docs/random.md)",
     )
     truthful: bool = Field(
         False, strict=True, description="publish only what is true of every record: intervals, sets, ancestors, periods"
@@ -254,17 +243,22 @@ class Job(Settings):
     seed: Whole | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
     roles: Roles = Field(description="what each column is for")
     columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")
-    accept: tuple[str, ...] = Field((), description="findings that are known and accepted: NAME, or COLUMN=NAME")
+    accept: tuple[str, ...] = Field(
+        (),
+        description="findings that are accepted, NAME or COLUMN=NAME: a column is released as it was read "
+        "(docs/howto/findings.md)",
+    )
     models: Models = Field((), description="what is promised about confidential columns, beyond k")
     steer: dict[str, Weight] = Field(
         {}, description="columns that lead the grouping, by weight: positive together, negative apart; promises nothing"
     )
-    options: dict[str, Plain] = Field({}, description="what the method itself takes")
-    engine: Engine | None = Field(
-        None,
-        description="memory, disk for tables larger than memory, or spark; by default memory, and disk with a limit",
+    options: dict[str, Plain] = Field({}, description="options of the method, such as effort=best")
+    engine: EngineName | None = Field(
+        None, description=f"{engines_in_words()}; by default {IN_MEMORY}, and {LIMITED} with a limit of memory"
     )
-    memory: str | None = Field(None, description="how much memory the engine disk may use, such as 2GB")
+    memory: str | None = Field(
+        None, description=f"how much memory the engine {LIMITED} may use, such as 2GB; chooses it"
+    )
     late: Late | None = Field(None, description="how late records of a collection join")
     input: Input | None = Field(None, description="the file to read")
     output: Output | None = Field(None, description="the files to write")
@@ -273,9 +267,9 @@ class Job(Settings):
     )
 
     @property
-    def chosen_engine(self) -> Engine:
-        """The engine that makes the release; a limit of memory chooses the engine disk."""
-        return self.engine or ("memory" if self.memory is None else "disk")
+    def chosen_engine(self) -> str:
+        """The engine that makes the release; a limit of memory chooses one that takes it."""
+        return self.engine or (IN_MEMORY if self.memory is None else LIMITED)
 
     @property
     def files(self) -> list[str]:

@@ -12,13 +12,14 @@ from shoal.columns.categories import coded
 from shoal.columns.coarse.completed import with_coarse_values
 from shoal.columns.coarse.layout import check_intervals
 from shoal.columns.prepare import n_with_named_values, prepare, refuse_without_effect
-from shoal.columns.schema import TRUE_AGGREGATES, Column, Kind, Schema, natural_kind
+from shoal.columns.schema import Column, Kind, Schema, natural_kind
 from shoal.constraints.ncp_cells import check_objective
 from shoal.constraints.steering import check_steering, check_values
 from shoal.errors import ParameterError, SchemaError
 from shoal.findings import ColumnView, Finding, ask, check_accepted, findings_of
-from shoal.findings.metadata import described_schema, description_of
+from shoal.findings.metadata import described_schema
 from shoal.job import Job
+from shoal.job.engines import ENGINES, LIMITED
 from shoal.models.table_columns import check_models
 from shoal.sources import Table, ValueLabels
 from shoal.typing import Vector
@@ -38,15 +39,12 @@ class Prepared(NamedTuple):
 def prepared(job: Job, table: Table) -> Prepared:
     """Prepare a table for the partition; raise on everything that can be checked before it."""
     check_stream(job)
-    if job.chosen_engine != "memory":
+    if ENGINES[job.chosen_engine].in_blocks:
         raise ParameterError(
             f'engine="{job.chosen_engine}" makes whole releases only, and this needs all records in memory. Leave out '
             "the engine and its limit of memory."
         )
-    if job.memory is not None:
-        raise ParameterError(
-            'A limit of memory applies to engine="disk", but engine="memory" is asked for. Leave one of them out.'
-        )
+    check_memory(job)
     schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load, job.truthful)
     check_job(job, schema)
     as_cell_size(job.k, table.n_records)
@@ -58,9 +56,18 @@ def prepared(job: Job, table: Table) -> Prepared:
     schema = with_coarse_values(schema, original, job.k)
     check_values(original, schema, job.steer, job.missing)
     weights = survey_weights(original, schema)
-    findings = column_findings(schema, original, table.has_fields, table.labels, table.mixed)
+    findings = column_findings(schema, original, table.has_fields, table.labels, table.receipt.mixed)
     ask(findings, job.accept)
     return Prepared(schema, original, weights, findings)
+
+
+def check_memory(job: Job) -> None:
+    """Raise if memory is limited for an engine that takes no limit."""
+    if job.memory is not None and not ENGINES[job.chosen_engine].takes_memory:
+        raise ParameterError(
+            f'A limit of memory applies to engine="{LIMITED}", but engine="{job.chosen_engine}" is asked for. Leave '
+            "one of them out."
+        )
 
 
 def check_stream(job: Job) -> None:
@@ -107,7 +114,7 @@ def column_findings(
     """Return the findings about the prepared quasi-identifiers, except those that their settings resolve."""
     found = []
     for column in schema.quasi:
-        about = description_of(labels, column.name)
+        about = None if labels is None else labels.of_column(column.name)
         types = (mixed or {}).get(column.name, {})
         view = ColumnView(column.name, original[column.name], has_fields, about, mixed=types)
         found += [finding for finding in findings_of(view) if not _is_settled(finding, column)]
@@ -119,7 +126,7 @@ def _is_settled(finding: Finding, column: Column) -> bool:
     if finding.name in ("mixed-types", "numbers-as-text", "dates-as-text"):
         return column.settings.kind is not None or pa.types.is_dictionary(column.type)
     if finding.name in ("codes", "dates-as-numbers", "labelled-values"):
-        return column.settings.kind is not None or column.settings.aggregate in TRUE_AGGREGATES  # nothing is averaged
+        return column.settings.kind is not None or column.settings.is_true  # nothing is averaged
     return finding.name == "near-unique-text" and column.aggregate == "withhold"
 
 

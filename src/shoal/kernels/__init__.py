@@ -51,7 +51,8 @@ def using(threads: int | None = None, progress: Progress | None = None, simd: st
     if progress is not None and not callable(progress):
         raise ParameterError(f"progress must be callable or None, not {type(progress).__name__}.")
     around = setting()
-    with _set(Setting(min(threads or around.threads, 2**31 - 1), progress, around.simd if simd is None else simd)):
+    n_threads = min(threads or around.threads, 2**31 - 1)  # the kernels count in 32 bits
+    with _set(Setting(n_threads, progress, around.simd if simd is None else simd)):
         yield
 
 

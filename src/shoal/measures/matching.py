@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import ParameterError
 from shoal.measures.linkage import Released, as_release, distinct_rows
 from shoal.typing import Labels, Matrix, Seed
@@ -84,7 +84,7 @@ def matching(
     for name, value in (("block", block), ("most_blocks", most_blocks)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ParameterError(f"{name} must be a whole number of at least 1.")
-    solve = _assignment_solver()
+    solve = optional("scipy.optimize", "Matching needs SciPy", "bound").linear_sum_assignment
     originals, release = as_release(X, Y, labels)
     blocks = _blocks(release, block)
     drawn = np.random.default_rng(seed).permutation(len(blocks))[:most_blocks]
@@ -92,15 +92,6 @@ def matching(
     n_tried = sum(map(len, tried))
     linked = sum(_expected_matches(originals[records], release, release.labels[records], solve) for records in tried)
     return Matching(linked=linked / n_tried, n_tried=n_tried, n_blocks=len(tried))
-
-
-def _assignment_solver() -> Any:
-    """Import SciPy's solver, or raise ParameterError with the command that installs it."""
-    try:
-        from scipy.optimize import linear_sum_assignment
-    except ImportError as error:
-        raise ParameterError(f"Matching needs SciPy, which is not installed: {install('bound')}.") from error
-    return linear_sum_assignment
 
 
 def _blocks(release: Released, most: int) -> list[Labels]:

@@ -1,32 +1,30 @@
-"""Audit: recount every guarantee from the released table alone.
+"""Recount: every guarantee from the released table alone.
 
-An equivalence class is a set of records with the same published quasi-identifiers; missing counts as a value. The audit
-does not use cells or labels: it counts what an intruder sees, in releases of shoal and of any other tool.
+An equivalence class is a set of records with the same published quasi-identifiers; missing counts as a value. The
+recount does not use cells or labels: it counts what an intruder sees, in releases of shoal and of any other tool.
 """
 
-import warnings as python_warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.arrays import as_k
-from shoal.columns.coarse import form_of, read_coarse
+from shoal.columns.coarse import read_coarse
 from shoal.columns.coarse.exposure import n_exposed
-from shoal.columns.coarse.layout import gathered
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
 from shoal.columns.schema import Column, ColumnSettings, Role, Roles, Schema, as_names, as_settings
-from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
+from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.models import Codes, Model, Reached
 from shoal.models.model import worse
 from shoal.models.serialization import as_models
 from shoal.models.t_closeness import earth_movers_distance
 from shoal.models.table_columns import check_models, codes_of
-from shoal.sources import Table, read
 from shoal.typing import Labels
 
 
@@ -136,6 +134,10 @@ class Verdict:
         The recount of each column that is published as intervals, sets, ancestors or periods.
     withdrawn : str or None
         Why k is not claimed, if it is not: a sentence or two for readers of the report.
+    records : pyarrow.Table or None
+        If asked for: ``record`` (from 0, in the order of the table), ``class`` (its number), ``size`` (in persons if a
+        subject is named) and ``risk``, 1 / size. It holds no value of the table, but shows which records are at risk:
+        do not publish it.
     """
 
     k: int | None
@@ -151,6 +153,7 @@ class Verdict:
     models: tuple[Reached, ...] = ()
     truth: tuple[Truth, ...] = ()
     withdrawn: str | None = field(default=None, repr=False)
+    records: pa.Table | None = field(default=None, repr=False, compare=False)
 
     @property
     def holds(self) -> bool:
@@ -177,6 +180,16 @@ class Verdict:
     def exposing(self) -> tuple[Truth, ...]:
         """The columns with ends, or ancestors, that fewer than k persons share."""
         return tuple(found for found in self.truth if found.n_exposed)
+
+    @property
+    def below_k(self) -> list[dict[str, int]]:
+        """Number and class size of the records in classes smaller than k, the smallest first; needs `records`."""
+        if self.records is None or self.k is None:
+            return []
+        found = self.records.filter(pc.less(self.records["size"], self.k))
+        order = [("size", "ascending"), ("class", "ascending"), ("record", "ascending")]
+        below: list[dict[str, int]] = found.sort_by(order).select(["record", "size"]).to_pylist()
+        return below
 
     def require(self) -> None:
         """Raise `GuaranteeError` unless the verdict holds, or k is not claimed."""
@@ -233,74 +246,6 @@ class Verdict:
         }
 
 
-def audit(
-    table: Any,
-    /,
-    *,
-    quasi_identifiers: Sequence[str] | str,
-    k: int | None = None,
-    confidential: Sequence[str] | str = (),
-    models: Sequence[Model] | Model = (),
-    subject: str | None = None,
-    columns: dict[str, Any] | None = None,
-    **reading: Any,
-) -> Verdict:
-    """Recount the guarantees of a published table.
-
-    Parameters
-    ----------
-    table : path or frame
-        Any table that `shoal.sources.read` accepts; from shoal or from another tool.
-    quasi_identifiers : sequence of str
-        The columns that an intruder may know.
-    k : int, optional
-        Minimum size of every class; without it the verdict only reports the sizes found.
-    confidential : sequence of str
-        Columns whose l-diversity and t-closeness are measured.
-    models : sequence of Model
-        Models that every class must satisfy, such as ``shoal.TCloseness("salary", t=0.1)``.
-    subject : str, optional
-        Column that identifies the person of each record: k then counts different persons, and models must also hold
-        with each person counted once for each value.
-    columns : dict of str to dict, optional
-        Settings of single columns; an ordinal confidential column needs its order here.
-    **reading
-        How to read a file; see `shoal.sources.read`.
-
-    Returns
-    -------
-    Verdict
-        `holds` is True if every class has k records and satisfies every model; `require` raises otherwise.
-
-    Raises
-    ------
-    SchemaError
-        If a column is not in the table, or the column of a model is not confidential.
-
-    Notes
-    -----
-    Takes O(n log n) time in records.
-
-    Examples
-    --------
-    >>> published = pa.table({"age": [30, 30, 50, 50, 50], "disease": ["flu", "cold", "flu", "flu", "flu"]})
-    >>> verdict = audit(published, quasi_identifiers=["age"], confidential=["disease"], k=2)
-    >>> verdict.holds, verdict.smallest, verdict.confidential["disease"].distinct
-    (True, 2, 1)
-    """
-    asked = Question.of(quasi_identifiers, k, confidential, models, subject, columns)
-    source = _read(table, asked.needed, reading)
-    for text in source.said:
-        python_warnings.warn(text, ShoalWarning, stacklevel=2)
-    arrow = gathered(source.arrow, asked.needed)
-    if arrow.num_rows == 0:
-        raise ParameterError("The table has no records, so there is nothing to count.")
-    verdict = recount(arrow, asked.schema(arrow.schema), asked.k, arrow[subject] if subject else None, asked.models)
-    forms = {name: form_of(arrow[name]) for name in asked.quasi}
-    truth = [Truth(name, form, len(arrow[name].unique()), None) for name, form in forms.items() if form is not None]
-    return replace(verdict, truth=tuple(truth))
-
-
 class Question(NamedTuple):
     """What an audit is asked, checked as far as that needs no table."""
 
@@ -318,9 +263,9 @@ class Question(NamedTuple):
         confidential: Sequence[str] | str,
         models: Sequence[Model] | Model,
         subject: str | None,
-        columns: dict[str, Any] | None,
+        columns: Mapping[str, Any] | None,
     ) -> "Question":
-        """Check the arguments of `audit`."""
+        """Check the arguments of `shoal.audit` that say what to count."""
         settings = as_settings(columns)
         for name, given in settings.items():
             unused = sorted(given.model_fields_set - {"kind", "order"})
@@ -352,17 +297,6 @@ class Question(NamedTuple):
         return kinds
 
 
-def _read(table: Any, names: list[str], reading: dict[str, Any]) -> Table:
-    """Read the columns to count; an interval that has columns of its own for its ends may be named as one."""
-    try:
-        return read(table, columns=names, **reading)
-    except SchemaError:
-        whole = read(table, **reading)
-        if not all({name, f"{name}.low"} & set(whole.names) for name in names):
-            raise
-        return whole
-
-
 def recount(
     table: Columns,
     schema: Schema,
@@ -372,17 +306,19 @@ def recount(
     original: Columns | None = None,
     *,
     whole: Distributions | None = None,
+    records: bool = False,
 ) -> Verdict:
     """Recount a table whose columns have roles; `subjects` may be a column that is not published.
 
     The models have been checked against the schema. `whole` are the confidential columns of the whole table, if `table`
     is a part of it. `original` holds the records in the same order; what is published to be true of every record is
-    compared with them.
+    compared with them. `records` asks for the class and risk of every record.
     """
     classes = class_ids(table.select(schema.quasi_names))
     counts = np.bincount(classes)
     sizes, numbers = np.unique(counts, return_counts=True)
     persons = None if subjects is None else identity_codes(subjects)
+    distinct = None if persons is None else distinct_in_classes(classes, persons)
     confidential = {
         column.name: _Counted.of(table, column, persons, (whole or {}).get(column.name))
         for column in schema.having(Role.CONFIDENTIAL)
@@ -395,22 +331,30 @@ def recount(
         sizes={int(size): int(number) for size, number in zip(sizes, numbers, strict=True)},
         n_below=int(counts[counts < k].sum()) if k is not None else 0,
         quasi_identifiers=tuple(schema.quasi_names),
-        subjects=None if persons is None else int(distinct_in_classes(classes, persons).min()),
+        subjects=None if distinct is None else int(distinct.min()),
         subject_asked=subjects is not None or schema.roles.subject is not None,
         confidential={name: counted.diversity(classes) for name, counted in confidential.items()},
         models=tuple(confidential[model.column].measure(model, classes) for model in models),
         truth=tuple(_truth(table, column, original, k, persons) for column in schema.quasi if column.is_true),
+        records=_records(classes, counts if distinct is None else distinct) if records else None,
     )
+
+
+def _records(classes: Labels, sizes: Labels) -> pa.Table:
+    """Return class, size and risk of every record."""
+    of_record = sizes[classes]
+    return pa.table({"record": np.arange(len(classes)), "class": classes, "size": of_record, "risk": 1 / of_record})
 
 
 def _truth(table: Columns, column: Column, original: Columns | None, k: int | None, persons: Labels | None) -> Truth:
     """Recount one column of coarse values."""
     published = table[column.name]
-    truth = Truth(column.name, column.aggregate, len(published.unique()), None)
+    assert column.form is not None
+    truth = Truth(column.name, column.form, len(published.unique()), None)
     if original is None or k is None:
         return truth
     own = original[column.name]
-    found = read_coarse(published, column.aggregate, column.hierarchy)
+    found = read_coarse(published, column.form, column.hierarchy)
     n_false = int(np.count_nonzero(~found.holds(own)))
     return replace(truth, n_false=n_false, n_exposed=n_exposed(published, column, own, k, persons))
 

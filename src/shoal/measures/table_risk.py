@@ -1,5 +1,12 @@
-"""Risk and utility of a released table, by the array metrics of `shoal.measures`."""
+"""Risk and utility of a released table, by the array metrics of `shoal.measures`.
 
+The intruder holds the original values. Some measures use distances (`linkage`, `matching`), some a single column
+(`interval_disclosure`), some only the equivalence classes (`class_risk`, `uniqueness`). ``docs/risk.md`` describes the
+intruder of each.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -7,14 +14,16 @@ import pyarrow as pa
 
 from shoal.columns.coarse import read_coarse
 from shoal.columns.equivalence import class_ids, value_codes
-from shoal.columns.prepare import date_units, decoded
+from shoal.columns.numbers import date_units
+from shoal.columns.prepare import decoded
 from shoal.columns.schema import Kind, Role, Schema
 from shoal.kernels.parallel_calls import column_by_column
+from shoal.measures.class_risk import ClassRisk, Uniqueness, class_risk, uniqueness
 from shoal.measures.containment import coarse_linkage, without_coarse
 from shoal.measures.interval import Interval, interval_of
 from shoal.measures.linkage import Linkage, cell_linkage
+from shoal.measures.matching import Matching
 from shoal.measures.pairs import one_of_each
-from shoal.measures.risk import Risk, class_risk, uniqueness
 from shoal.measures.utility import coded_change, numeric_utility
 from shoal.sources.clean import has_column
 from shoal.space.space import Space
@@ -25,6 +34,41 @@ MOST_NUMBERS = 4_000_000
 
 SAMPLE = 5_000
 """Number of records linked in larger tables. The standard error of a share of 0.1 is then 0.004."""
+
+
+@dataclass(frozen=True, eq=False)
+class Risk:
+    """The risks of a release that were measured.
+
+    Attributes
+    ----------
+    linkage : Linkage
+        By distance, in both directions.
+    classes : ClassRisk
+        Prosecutor, journalist and marketer, on the released table.
+    uniqueness : Uniqueness or None
+        Of the original table, if its classes were given.
+    intervals : dict of str to Interval
+        For each column that was given before and after.
+    matching : Matching or None
+        In blocks, if requested.
+    """
+
+    linkage: Linkage
+    classes: ClassRisk
+    uniqueness: Uniqueness | None = None
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    matching: Matching | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers as plain dicts of numbers and words, for a report."""
+        return {
+            "linkage": self.linkage.to_dict(),
+            "classes": self.classes.to_dict(),
+            "uniqueness": self.uniqueness.to_dict() if self.uniqueness else None,
+            "intervals": {name: interval._asdict() for name, interval in self.intervals.items()},
+            "matching": self.matching.to_dict() if self.matching else None,
+        }
 
 
 def table_risk(
@@ -108,7 +152,7 @@ def table_linkage(
         labels = np.arange(original.num_rows)  # every record has published values of its own
     first = one_of_each(labels)
     shown = replaced.take(pa.array(first))
-    coarse = {c.name: read_coarse(shown[c.name], c.aggregate, c.hierarchy) for c in schema.quasi if c.is_true}
+    coarse = {c.name: read_coarse(shown[c.name], c.form, c.hierarchy) for c in schema.quasi if c.form is not None}
     if coarse:
         space = without_coarse(space, coarse)
         X = space.encode(original)

@@ -7,11 +7,10 @@ one function ``(X, k, seed, *, its own options) -> labels`` and one line in the 
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal import kernels
-from shoal.arrays import as_cell_size, as_matrix
+from shoal.arrays import as_cell_size, as_matrix, check_seed
 from shoal.errors import ParameterError
 from shoal.methods.algorithm import Algorithm
 from shoal.methods.auto import auto
@@ -30,7 +29,7 @@ from shoal.typing import Labels, Progress, Seed
 
 ALGORITHMS: dict[str, Algorithm] = {
     # Its search draws records by index, and stops when a step gains less than the rounding error.
-    "auto": Algorithm(auto, not_promised={"order", "shift"}),
+    "auto": Algorithm(auto, not_promised={"order", "shift"}, in_blocks=True),
     "mdav": Algorithm(mdav, largest=1_000_000),
     "mdav+": Algorithm(with_dissolving(mdav), largest=200_000),
     "blocks": Algorithm(blocks),
@@ -105,8 +104,7 @@ def partition(
     algorithm = algorithm_of(method, options)
     matrix = as_matrix(X)
     k = as_cell_size(k, len(matrix))
-    if not (seed is None or isinstance(seed, int | np.integer)):
-        raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
+    check_seed(seed)
     with kernels.using(threads=threads, progress=progress):
         return algorithm(matrix, k, seed, **options)
 

@@ -22,6 +22,10 @@ class Algorithm:
     """Properties that the contract tests do not check for it: "order" (the cells do not depend on the order of the
     records), "shift" (the cells do not depend on a common translation of the records)."""
 
+    in_blocks: bool = False
+    """Whether engines that make cells block by block take the method. They refine its cells across the borders of
+    blocks (`shoal.engines.blocks`), so that it is no method that is chosen for exactly its own cells."""
+
     def __call__(self, *arguments: Any, **options: Any) -> Labels:
         """Partition records."""
         return self.function(*arguments, **options)

@@ -142,7 +142,12 @@ def plain(value: Any) -> Any:
 
 def is_number(value: object) -> bool:
     """Return whether a setting is a finite number, and not a bool or a string."""
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return bool(np.isfinite(float(value)))
+    except OverflowError:  # a whole number beyond float64
+        return False
 
 
 def as_fraction(number: float) -> Fraction:

@@ -143,6 +143,14 @@ def manifest_of(
     return beside if beside.is_file() else None
 
 
+def internal_of(
+    release: Any, table: Table, manifest: str | os.PathLike[str] | None, same_order: bool
+) -> Internal | None:
+    """Return what the internal manifest of a release says, which was read as `table`; None as in `manifest_of`."""
+    found = manifest_of(release, manifest, same_order)
+    return None if found is None else read_internal(found, beside=table if manifest is None else None)
+
+
 def as_text(manifest: dict[str, Any]) -> str:
     """Return a manifest as the text of its file."""
     return json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"

@@ -23,7 +23,7 @@ from shoal.files import check_free, hidden_folder, is_same_file, replacing_all, 
 from shoal.job import Order
 from shoal.output.report import Form, ReleaseLike
 from shoal.output.standard_output import StandardOutput
-from shoal.sources import Table, format_of, inputs_of, output_format_of, read, rewrite_parquet_into, write_into
+from shoal.sources import Source, Table, format_of, output_format_of, read, rewrite_parquet_into, write_into
 from shoal.sources.batches import Batches
 from shoal.sources.clean import empty_made_missing, plain, publishable, reordered
 from shoal.sources.databases import place_of
@@ -39,7 +39,7 @@ class Writable(ReleaseLike, Protocol):
     """The parts of a release that `shoal.output.writing.write_release` uses, wherever its records are."""
 
     @property
-    def source(self) -> Table | Batches:
+    def source(self) -> Source:
         """The input table."""
 
     @property
@@ -169,9 +169,18 @@ class Files:
 
 
 def check_reports(
-    report: str | os.PathLike[str] | None, json: str | os.PathLike[str] | None, form: Form = "internal", **said: Any
+    report: str | os.PathLike[str] | None,
+    json: str | os.PathLike[str] | None,
+    form: Form = "internal",
+    bound: str | None = None,
+    **said: Any,
 ) -> None:
     """Raise if the extension of a report does not fit its format, or if there is something to say and no report."""
+    if bound is not None and (form == "public" or (report is None and json is None)):
+        raise ParameterError(
+            "The bound on the loss is shown only in the internal report. Ask for that one with "
+            'report="report.html", or leave the bound out.'
+        )
     unused = [name for name, value in said.items() if value is not None] + ["form"] * (form == "public")
     if report is None and json is None and unused:
         raise ParameterError(
@@ -225,13 +234,13 @@ class TableInTheMaking(Protocol):
 
 @contextmanager
 def begun(
-    files: Files, force: bool, source: Table | Batches, also_read: Sequence[str] = ()
+    files: Files, force: bool, source: Source, also_read: Sequence[str] = ()
 ) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
     """Yield the table to write and the temporary path of each file; publish all of them at the end.
 
     None of them may be a file of the source, or one of those that were read beside it.
     """
-    inputs = [*(source.inputs if isinstance(source, Batches) else inputs_of(source)), *map(Path, also_read)]
+    inputs = [*source.inputs, *map(Path, also_read)]
     if isinstance(source, Batches) and not isinstance(files.table, Path):
         raise ParameterError('A release made in blocks goes to a file. Name one, or use engine="memory".')
     if isinstance(files.table, Path):

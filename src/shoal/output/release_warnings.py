@@ -113,7 +113,7 @@ def _rare(release: Reviewable) -> list[str]:
     """Return warnings about columns whose sets list values that fewer than k records have."""
     found = []
     for column in release.schema.quasi:
-        if column.aggregate != "set":
+        if column.form != "set":
             continue
         counts = value_counts(release.original[column.name].drop_null())[1]
         rare = np.count_nonzero(counts < release.job.k)

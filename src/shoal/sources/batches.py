@@ -1,146 +1,74 @@
 """Batches: a file, a folder of Parquet files or a frame, read a part at a time.
 
-Files are read in the order of their names. A file that changes between two reads is refused. The types of a CSV file
-follow from all values of a column, so that it is read once more, when it is opened.
+Files are read in the order of their names. A file that changes between two reads is refused.
 """
 
-import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset
-import pyarrow.parquet as pq
 
 from shoal.errors import FileError, ParameterError
-from shoal.files import sha256
-from shoal.sources import Reading, Table, format_of, inputs_of, read, refuse_unused, shown
-from shoal.sources.clean import check_names, check_wanted, plain
-from shoal.sources.csv import open_csv
-from shoal.sources.csv_types import Types
+from shoal.sources import Reading, Source, Table, format_of, read, shown
+from shoal.sources.clean import check_wanted
 from shoal.sources.databases import place_of
 from shoal.sources.folder_columns import folder_columns
-from shoal.sources.parquet_arrow import UNREADABLE, damaged, parquet_types
-from shoal.sources.source_stamps import Stamp, check_stamp
+from shoal.sources.format import Parts
+from shoal.sources.source_stamps import Files, check_stamp
 from shoal.sources.standard_input import DASH
 
 AT_ONCE = 1 << 16
 """Number of records of a batch, at most."""
 
-_PLAIN = (".csv", ".tsv", ".txt")
-_TEXT = (
-    1 << 23
-)  # bytes of a CSV file that are read at a time, about: with all that is made of them, a part of any budget
-_LONGEST = 1 << 26  # bytes of a record of a CSV file, at most
 
-
-@dataclass(frozen=True, eq=False)
-class Batches:
-    """A table that is read in batches.
+@dataclass(frozen=True, eq=False, repr=False)
+class Batches(Source):
+    """An input that is read in batches.
 
     Attributes
     ----------
-    types : pyarrow.Schema
-        Names and types of the columns.
-    n_records : int
-        Number of records.
-    kind : str
-        As in `shoal.sources.Table`.
-    paths : tuple of Path
-        The files, in the order in which they are read; empty for a frame.
     folder : Path or None
-        The folder that holds them, if a folder was named.
-    of_folders : pyarrow.Table or None
-        The columns that the names of its folders hold, a row for each of the files.
-    stamps : tuple of Stamp
-        Their state when they were opened.
+        The folder that holds its files, if a folder was named.
     table : Table or None
         A table that is held in memory: a frame.
-    reading : Reading or None
-        Options with which a CSV file was read.
-    asked : dict
-        The options that were given for reading it.
     """
 
-    types: pa.Schema
-    n_records: int
-    kind: str
-    paths: tuple[Path, ...] = ()
-    stamps: tuple[Stamp, ...] = ()
-    table: Table | None = None
-    reading: Reading | None = None
-    asked: dict[str, Any] = field(default_factory=dict)
-    csv: "_TypedCsv | None" = None
     folder: Path | None = None
-    of_folders: pa.Table | None = None
+    table: Table | None = None
+    _read: Callable[[list[str]], Iterator[pa.Table]] = field(kw_only=True)
 
     @property
     def inputs(self) -> list[Path]:
         """The files that were read, which must not be overwritten, and their folder, which must not get others."""
         if self.table is not None:
-            return inputs_of(self.table)
-        return [*self.paths, *([] if self.folder is None else [self.folder])]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return tuple(self.types.names)
+            return self.table.inputs
+        return [*self.files.paths, *([] if self.folder is None else [self.folder])]
 
     def read(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield the records, or some of their columns, without metadata and with the same types in every batch."""
-        wanted = list(self.names) if columns is None else check_wanted(columns, self.names)
-        if self.table is not None:
-            yield from _slices(self.table.load(wanted))
-        for number, (path, stamp) in enumerate(zip(self.paths, self.stamps, strict=True)):
-            check_stamp(path, stamp)
-            yield from self._read_file(number, path, wanted)
-            check_stamp(path, stamp)
-
-    def _read_file(self, number: int, path: Path, wanted: list[str]) -> Iterator[pa.Table]:
-        if self.csv is not None:
-            yield from self.csv.read(wanted)
-        elif self.of_folders is None:
-            yield from _BATCHES[self.kind](path, wanted)
-        else:
-            values = {name: self.of_folders[name][number] for name in self.of_folders.column_names}
-            stored = [name for name in wanted if name not in values] or [
-                next(name for name in self.names if name not in values)
-            ]
-            for batch in _BATCHES[self.kind](path, stored):
-                yield pa.table({name: _column(name, batch, values) for name in wanted})
+        wanted = check_wanted(columns, self.names)
+        for part in self._read(wanted):
+            for start in range(0, part.num_rows, AT_ONCE):
+                yield part.slice(start, AT_ONCE)
 
     def check_unchanged(self) -> None:
         """Raise if a file or folder has changed since it was opened, or the frame since its SHA-256 was computed."""
         if self.table is not None:
             self.table.check_unchanged()
-        if self.folder is not None and tuple(_parquet_files(self.folder)) != self.paths:
+        if self.folder is not None and tuple(_parquet_files(self.folder)) != self.files.paths:
             raise FileError(
                 f"The folder {str(self.folder)!r} has changed while it was in use: it holds other Parquet files than "
                 "when it was opened. Nothing was written. Start again when no other program writes to it, or use a "
                 "copy."
             )
-        for path, stamp in zip(self.paths, self.stamps, strict=True):
-            check_stamp(path, stamp)
+        self.files.check()
 
-    @cached_property
-    def sha256(self) -> str:
-        """SHA-256 of the file or frame; of several files, that of their SHA-256 in the order of their names."""
-        if self.table is not None:
-            return self.table.sha256
-        found = [sha256(path) for path in self.paths]
-        if self.folder is not None and self.of_folders is not None:  # the names are part of the table
-            names = (path.relative_to(self.folder) for path in self.paths)
-            found = [f"{digest} {name}" for digest, name in zip(found, names, strict=True)]
-        self.check_unchanged()
-        return (
-            found[0]
-            if len(found) == 1 and self.of_folders is None
-            else hashlib.sha256("\n".join(found).encode()).hexdigest()
-        )
+    def _sha256_of_records(self) -> str:
+        assert self.table is not None
+        return self.table.sha256
 
 
 def open_batches(source: Any, **reading: Any) -> Batches:
@@ -155,58 +83,91 @@ def open_batches(source: Any, **reading: Any) -> Batches:
     """
     if not isinstance(source, str | os.PathLike):
         table = read(source, **reading)
-        return Batches(table.types, table.n_records, table.kind, table=table)
+        return Batches(
+            table.types, table.n_records, table.kind, table=table, _read=lambda wanted: iter([table.load(wanted)])
+        )
     if os.fspath(source) == DASH or place_of(source) is not None:
         raise ParameterError(
             f'{shown(source)} cannot be read in batches. Copy it to a Parquet file first, or use engine="memory".'
         )
-    reading = {name: value for name, value in reading.items() if value is not None}
     path = Path(source)
-    paths = _parquet_files(path) if path.is_dir() else [path]
-    if not path.is_dir():
-        if not has_batches(path):
-            raise ParameterError(
-                f"{path.name!r} cannot be read in batches, only CSV (not packed), Parquet and Arrow. Unpack it, or "
-                'convert it to Parquet, or use engine="memory".'
-            )
-        if not path.is_file():
-            raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
-        ending, format_ = format_of(path)
-        if format_.name == "csv":
-            refuse_unused(reading, format_.options, f"a {ending} file")
-            return _open_csv(path, reading)
-    refuse_unused(reading, frozenset(), "Parquet or Arrow files that are read in batches")
-    stamps = tuple(Stamp.of(file) for file in paths)
-    found = [_types(file) for file in paths]
-    types = found[0][0]
-    for file, (others, _) in zip(paths, found, strict=True):
-        if not others.equals(types):
+    if path.is_dir():
+        return _open_folder(path, reading)
+    if not has_batches(path):
+        raise ParameterError(
+            f"{path.name!r} cannot be read in batches, only CSV (not packed), Parquet and Arrow. Unpack it, or convert "
+            'it to Parquet, or use engine="memory".'
+        )
+    if not path.is_file():
+        raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
+    files = Files.of(path)
+    found = _opened(files, reading)
+    files.check()
+    return _batches(files, found, found[0].types, lambda number, wanted: found[number].read(wanted))
+
+
+def _batches(
+    files: Files,
+    found: list[Parts],
+    types: pa.Schema,
+    read: Callable[[int, list[str]], Iterator[pa.Table]],
+    folder: Path | None = None,
+) -> Batches:
+    """Return the batches of files, of which `read` returns those of one; each is checked before and after."""
+
+    def read_all(wanted: list[str]) -> Iterator[pa.Table]:
+        for number, (path, stamp) in enumerate(zip(files.paths, files.stamps, strict=True)):
+            check_stamp(path, stamp)
+            yield from read(number, wanted)
+            check_stamp(path, stamp)
+
+    n_records, kind = sum(parts.n_records for parts in found), format_of(files.paths[0])[1].name
+    return Batches(types, n_records, kind, files, found[0].receipt, folder=folder, _read=read_all)
+
+
+def _opened(files: Files, reading: Mapping[str, Any]) -> list[Parts]:
+    """Open files of one format that has batches."""
+    ending, kind = format_of(files.paths[0])
+    assert kind.in_parts is not None
+    how = Reading.of(reading, kind.in_parts.options, f"a {ending} file that is read in batches")
+    return [kind.in_parts.open(path, how) for path in files.paths]
+
+
+def _open_folder(folder: Path, reading: Mapping[str, Any]) -> Batches:
+    """Open the Parquet files of a folder, which have the same columns."""
+    files = Files.of(*_parquet_files(folder))
+    found = _opened(files, reading)
+    types = found[0].types
+    for path, parts in zip(files.paths, found, strict=True):
+        if not parts.types.equals(types):
             raise FileError(
-                f"{file.name!r} does not have the columns and types of {paths[0].name!r}: {_difference(others, types)}"
-                ". All files of a folder must have the same, in the same order. Convert them, or release them "
-                "separately."
+                f"{path.name!r} does not have the columns and types of {files.paths[0].name!r}: "
+                f"{_difference(parts.types, types)}. All files of a folder must have the same, in the same order. "
+                "Convert them, or release them separately."
             )
-    folder = path if path.is_dir() else None
-    of_folders = None if folder is None else folder_columns(folder, paths)
-    if of_folders is not None:
-        types = _with_columns(types, of_folders.schema, path)
-    n_records, kind = sum(n for _, n in found), format_of(paths[0])[1].name
-    return Batches(types, n_records, kind, tuple(paths), stamps, folder=folder, of_folders=of_folders)
-
-
-def _with_columns(types: pa.Schema, of_folders: pa.Schema, folder: Path) -> pa.Schema:
-    both = [name for name in of_folders.names if name in types.names]
+    of_folders = folder_columns(folder, files.paths)
+    if of_folders is None:
+        return _batches(files, found, types, lambda number, wanted: found[number].read(wanted), folder=folder)
+    both = [name for name in of_folders.column_names if name in types.names]
     if both:
         raise FileError(
             f"The folder {str(folder)!r} has column {both[0]!r} twice: in its files, and in the names of its folders. "
             "Rename the folders, or write the files without the column."
         )
-    return pa.schema([*types, *of_folders])
+
+    def read_file(number: int, wanted: list[str]) -> Iterator[pa.Table]:
+        values = {name: of_folders[name][number] for name in of_folders.column_names}
+        stored = [name for name in wanted if name not in values] or [types.names[0]]
+        for part in found[number].read(stored):
+            yield pa.table({name: _column(name, part, values) for name in wanted})
+
+    named = replace(files, named_in=folder)
+    return _batches(named, found, pa.schema([*types, *of_folders.schema]), read_file, folder=folder)
 
 
-def _column(name: str, batch: pa.Table, values: dict[str, pa.Scalar]) -> pa.ChunkedArray:
-    """Return a column of a batch, of its file or of the folders that the file is in."""
-    return pa.chunked_array([pa.repeat(values[name], batch.num_rows)]) if name in values else batch[name]
+def _column(name: str, part: pa.Table, values: Mapping[str, pa.Scalar]) -> pa.ChunkedArray:
+    """Return a column of a part, of its file or of the folders that the file is in."""
+    return pa.chunked_array([pa.repeat(values[name], part.num_rows)]) if name in values else part[name]
 
 
 def _difference(others: pa.Schema, types: pa.Schema) -> str:
@@ -223,8 +184,8 @@ def _difference(others: pa.Schema, types: pa.Schema) -> str:
 
 def has_batches(path: Path) -> bool:
     """Return whether a file of this name can be read in batches."""
-    kind = format_of(path)[1].name
-    return kind in _BATCHES or (kind == "csv" and path.suffix.lower() in _PLAIN)
+    ending, kind = format_of(path)
+    return kind.in_parts is not None and ending in kind.in_parts.endings
 
 
 def _parquet_files(folder: Path) -> list[Path]:
@@ -244,85 +205,3 @@ def _parquet_files(folder: Path) -> list[Path]:
     if not found:
         raise FileError(f"The folder {str(folder)!r} has no Parquet file. Name one file, or a folder of Parquet files.")
     return found
-
-
-def _types(path: Path) -> tuple[pa.Schema, int]:
-    """Return names and types of a file, as its batches have them, and its number of records."""
-    if format_of(path)[1].name == "parquet":
-        types, n_records = parquet_types(path)
-    else:
-        with _arrow_reader(path) as reader:
-            types = reader.schema
-        # From what the file says of its batches, none of which is read.
-        n_records = pa.dataset.dataset(path, format="ipc").count_rows()
-    check_names(types.names)
-    return plain(types.empty_table()).schema, n_records
-
-
-def _parquet_batches(path: Path, columns: list[str]) -> Iterator[pa.Table]:
-    try:
-        # Prefetched data would be kept until the file is closed, so in the end the whole file.
-        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
-            for batch in file.iter_batches(AT_ONCE, columns=columns):
-                yield plain(pa.Table.from_batches([batch]).select(columns))
-    except UNREADABLE:
-        raise damaged(path, "Parquet") from None
-
-
-def _arrow_reader(path: Path) -> Any:
-    try:
-        return pa.ipc.open_file(pa.OSFile(str(path)))
-    except UNREADABLE:
-        raise FileError(
-            f"{path.name!r} is not an Arrow file that can be read in batches: it is a stream, or damaged. Write it "
-            "again in the file format, or as Parquet."
-        ) from None
-
-
-def _arrow_batches(path: Path, columns: list[str]) -> Iterator[pa.Table]:
-    with _arrow_reader(path) as reader:
-        for number in range(reader.num_record_batches):
-            try:
-                table = pa.Table.from_batches([reader.get_batch(number)]).select(columns)
-                table.validate(full=True)
-            except UNREADABLE:
-                raise damaged(path, "Arrow") from None
-            yield from _slices(plain(table))
-
-
-def _slices(table: pa.Table) -> Iterator[pa.Table]:
-    for start in range(0, table.num_rows, AT_ONCE):
-        yield table.slice(start, AT_ONCE)
-
-
-class _TypedCsv:
-    """A CSV file whose types are known, having been read once."""
-
-    def __init__(self, path: Path, reading: dict[str, Any]) -> None:
-        self._file = open_csv(path, **reading)
-        names = list(self._file.names)
-        self._types = Types(names, self._file.whole_file, self._file.fields)
-        self.n_records = 0
-        for texts in self._texts(names):
-            self._types.see(texts)
-            self.n_records += texts.num_rows
-        self.types, mark = self._types.decide(path.name, self._texts)
-        self.reading = self._file.reading(mark)
-
-    def _texts(self, columns: list[str]) -> Iterator[pa.Table]:
-        return self._file.texts(columns, _TEXT, _LONGEST)
-
-    def read(self, columns: list[str]) -> Iterator[pa.Table]:
-        """Yield some columns in batches."""
-        for texts in self._texts(columns):
-            yield from _slices(self._types.typed(texts))
-
-
-def _open_csv(path: Path, reading: dict[str, Any]) -> Batches:
-    stamp = Stamp.of(path)
-    csv = _TypedCsv(path, reading)
-    check_stamp(path, stamp)
-    return Batches(csv.types, csv.n_records, "csv", (path,), (stamp,), reading=csv.reading, asked=reading, csv=csv)
-
-
-_BATCHES = {"parquet": _parquet_batches, "arrow": _arrow_batches}

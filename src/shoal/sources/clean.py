@@ -1,17 +1,18 @@
 """Column names, and removal of hidden data before a table is published."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.errors import FileError, ParameterError, SchemaError, did_you_mean
+from shoal.errors import FileError, ParameterError, SchemaError, did_you_mean, listed
 from shoal.sources.arrow_buffers import OrdersDifferError, bare
 
 _FLOAT_DIGITS = 15  # that a float keeps of every decimal
+_YEAR_1 = -719_162  # days from 0001-01-01 to 1970-01-01
 
 
 def has_column(table: pa.Table, name: str) -> bool:
@@ -40,19 +41,21 @@ def check_names(names: Sequence[str]) -> None:
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         raise SchemaError(
-            f"Several columns have the same name: {_listed(twice)}. Rename them, so that each name is unique."
+            f"Several columns have the same name: {listed(twice)}. Rename them, so that each name is unique."
         )
 
 
-def check_wanted(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the wanted columns; raise if any is missing, with similar names as suggestions."""
+def check_wanted(wanted: Sequence[str] | None, names: Sequence[str]) -> list[str]:
+    """Return the wanted columns, all for None; raise if any is missing, with similar names as suggestions."""
+    if wanted is None:
+        return list(names)
     if isinstance(wanted, str):
         wanted = [wanted]
     known = set(names)
     missing = [name for name in wanted if name not in known]
     if missing:
         meant = did_you_mean(*missing, known=names)
-        raise SchemaError(f"The table has no column {_listed(missing)}.{meant} Columns: {', '.join(names)}.")
+        raise SchemaError(f"The table has no column {listed(missing)}.{meant} Columns: {', '.join(names)}.")
     check_names(wanted)
     return list(wanted)
 
@@ -68,7 +71,7 @@ def check_flat(schema: pa.Schema) -> None:
     ]
     if odd:
         raise FileError(
-            f"Column(s) {_listed(odd)} hold lists, structs, bytes or other types that this file format cannot store. "
+            f"Column(s) {listed(odd)} hold lists, structs, bytes or other types that this file format cannot store. "
             "Write Parquet or Arrow, or leave them out."
         )
 
@@ -82,12 +85,12 @@ def check_finite(table: pa.Table, title: str) -> None:
     ]
     if odd:
         raise FileError(
-            f"Column(s) {_listed(odd)} hold NaN or infinite values, which {title} cannot store. Make them missing, or "
+            f"Column(s) {listed(odd)} hold NaN or infinite values, which {title} cannot store. Make them missing, or "
             "write Parquet."
         )
 
 
-def beyond_years(column: pa.ChunkedArray, first: int = -719_162) -> bool:
+def beyond_years(column: pa.ChunkedArray, first: int = _YEAR_1) -> bool:
     """Return whether a column has dates before a day, by default 0001-01-01, or after the year 9999."""
     if not (pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)):
         return False
@@ -109,6 +112,39 @@ def check_texts(table: pa.Table, title: str) -> None:
             raise FileError(
                 f"Column {name!r} holds text with a NUL character, which {title} cannot store. Remove it first."
             )
+
+
+def not_storable(name: str, what: str, title: str, advice: str) -> FileError:
+    """Return the error for a column that a file format cannot store without changing its values."""
+    return FileError(f"Column {name!r} has {what}, which {title} cannot store. {advice}, or write Parquet.")
+
+
+def in_few_types(
+    name: str, column: pa.ChunkedArray, title: str, years: str, first_day: int = _YEAR_1
+) -> pa.ChunkedArray:
+    """Return a column in types of a file format whose numbers are floats, and whose times have no zone.
+
+    Raises
+    ------
+    FileError
+        If that would change a value; `years` says which dates the format has.
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return in_few_types(name, column.cast(kind.value_type), title, years, first_day)
+    if pa.types.is_duration(kind):
+        raise not_storable(name, "durations", title, "Convert them to numbers")
+    if pa.types.is_decimal(kind):
+        return decimals_as_floats(name, column, title)
+    if pa.types.is_float16(kind) or pa.types.is_null(kind):
+        return column.cast(pa.float64())
+    if pa.types.is_integer(kind):
+        ends = [end for end in pc.min_max(column).as_py().values() if end is not None]
+        if any(abs(end) > 2**53 for end in ends):
+            raise not_storable(name, "integers of more than 15 digits", title, "Convert it to text")
+    if beyond_years(column, first_day):
+        raise not_storable(name, f"dates {years}", title, "Convert it to text")
+    return pc.local_timestamp(column) if pa.types.is_timestamp(kind) and kind.tz else column
 
 
 def decimals_as_floats(name: str, column: pa.ChunkedArray, title: str) -> pa.ChunkedArray:
@@ -206,10 +242,6 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_decimal128(kind) and kind.scale < 0:  # which no file format has
         return pa.decimal128(min(kind.precision - kind.scale, 38), 0)
     return kind
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(repr(name) for name in names)
 
 
 def printable(text: str) -> str:

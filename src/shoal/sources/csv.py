@@ -1,8 +1,8 @@
 """CSV: delimited text files, parsed by pyarrow on all cores once the dialect is known, and written in that dialect."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce, update_wrapper
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -23,85 +23,75 @@ from shoal.sources.csv_dialect import (
     records,
     sample,
 )
-from shoal.sources.csv_fields import FieldReading, as_fields
-from shoal.sources.csv_types import infer
-from shoal.sources.format import Format, Notes
+from shoal.sources.csv_types import Types, TypesFound, infer
+from shoal.sources.format import About, Content, Format, InParts, Parts
+from shoal.sources.reading import FieldReading, Reading, Receipt
 from shoal.sources.unpacking import packed, packed_endings, unpacked
 
 _ROWS_AT_ONCE = 1 << 16
 _AT_ONCE = 1 << 24  # bytes of a file that are read at a time, about
+# In parts: about so many bytes, with all that is made of them a part of any budget of memory; and the longest record.
+_TEXT, _LONGEST = 1 << 23, 1 << 26
 _SHOWN = 5
 _MOST_BLOCK = (1 << 31) - 1
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Options with which a CSV file was read, given or detected."""
-
-    delimiter: str
-    decimal: str
-    encoding: str
-    quote: str
-    null_values: tuple[str, ...]
-    header: bool
-
-
-def read_csv(path: Path, columns: Sequence[str] | None = None, **options: Any) -> tuple[pa.Table, Notes]:
-    """Read a delimited text file; see `shoal.sources.read` for the options."""
-    file = open_csv(path, **options)
-    wanted = list(file.names) if columns is None else check_wanted(columns, file.names)
+def read_csv(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
+    """Read a delimited text file."""
+    file = open_csv(path, reading)
+    wanted = check_wanted(columns, file.names)
     texts, is_whole = pa.concat_tables(file.texts(wanted)), len(wanted) == len(file.names)
-    table, mark = infer(texts, file.whole_file, file.fields, path.name, is_whole=is_whole)
-    return table, Notes(reading=file.reading(mark))
+    table, found = infer(texts, file.whole_file, file.own, path.name, is_whole=is_whole)
+    return Content.of(table, file.receipt(found))
 
 
-def open_csv(
-    path: Path,
-    *,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    quote: str | None = None,
-    null_values: Sequence[str] | None = None,
-    header: bool | None = None,
-    names: Sequence[str] | None = None,
-    thousands: str | None = None,
-    date_format: str | None = None,
-    fields: Mapping[str, Any] | None = None,
-    max_unpacked_gb: float | None = None,
-) -> "CsvFile":
-    """Return a file whose dialect is known, from its beginning; see `shoal.sources.read` for the options."""
-    quote = _one_character("quote", quote, '"', or_none=True)
-    encoding = encoding or "utf-8"
-    text = sample(next(as_utf8(unpacked(path, max_unpacked_gb), encoding, path.name), b""))
+def read_csv_parts(path: Path, reading: Reading) -> Parts:
+    """Read a delimited text file in parts: once, since the types follow from all values, and then part by part."""
+    file = open_csv(path, reading)
+    types = Types(file.whole_file, file.own)
+
+    def texts(wanted: Sequence[str]) -> Iterator[pa.Table]:
+        return file.texts(wanted, _TEXT, _LONGEST)
+
+    for part in texts(file.names):
+        types.see(part)
+    schema, found = types.decide(path.name, texts)
+    return Parts(schema, types.n_records, lambda wanted: map(types.typed, texts(wanted)), file.receipt(found))
+
+
+def open_csv(path: Path, reading: Reading) -> "CsvFile":
+    """Return a file whose dialect is known, from its beginning."""
+    quote = '"' if reading.quote is None else reading.quote
+    encoding = reading.encoding or "utf-8"
+    text = sample(next(as_utf8(unpacked(path, reading.max_unpacked_gb), encoding, path.name), b""))
     if not text.strip():
         raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
-    delimiter = _one_character("delimiter", delimiter, find_delimiter(text, quote))
-    if decimal not in (None, ".", ",") or decimal == delimiter:
-        raise ParameterError(f"decimal={decimal!r} cannot be used here; it is '.' or ',' and not the delimiter.")
-    missing, given_names = several("null_values", null_values), several("names", names)
-    has_header = _has_header(header, names)
-    found = _names(text, delimiter, quote, path.name, header, given_names)
+    delimiter = reading.delimiter or find_delimiter(text, quote)
+    if reading.decimal == delimiter:
+        raise ParameterError(f"decimal={delimiter!r} cannot be used here: it is the delimiter.")
     # A comma-delimited file cannot have decimal commas, so there is nothing to detect.
-    found_decimal = "." if decimal is None and delimiter == "," and thousands != "." else decimal
-    whole_file = FieldReading((), found_decimal, thousands, date_format)
+    is_pointed = reading.decimal is None and delimiter == "," and reading.thousands != "."
+    has_header = _has_header(reading)
+    names = _names(text, delimiter, quote, path.name, reading)
+    whole_file = reading.of_all.model_copy(update={"null_values": None, **({"decimal": "."} if is_pointed else {})})
     return CsvFile(
-        *(path, delimiter, encoding, quote, missing, found, has_header, max_unpacked_gb),
-        *(whole_file, as_fields(fields, found)),
+        *(path, delimiter, encoding, quote, names, has_header),
+        *(reading, whole_file, reading.of_columns(names)),
     )
 
 
-def write_csv(table: pa.Table, path: Path, ending: str, notes: object = None) -> None:
+def write_csv(table: pa.Table, path: Path, ending: str, like: About | None = None) -> None:
     """Write a table as UTF-8 text, quoted only where needed; `""` is an empty string, an empty field a missing value.
 
     Delimiter and decimal mark are those of the input file, if it was CSV too.
     """
-    write_csv_parts([table], path, ending, notes)
+    write_csv_parts([table], path, ending, like)
 
 
-def write_csv_parts(tables: Iterable[pa.Table], path: Path, ending: str, notes: object = None) -> None:
+def write_csv_parts(tables: Iterable[pa.Table], path: Path, ending: str, like: About | None = None) -> None:
     """Write tables of the same columns one after another, as `write_csv` does one."""
-    delimiter, decimal = (notes.delimiter, notes.decimal) if isinstance(notes, Reading) else (",", ".")
+    found = Reading() if like is None else like.receipt.found
+    delimiter, decimal = found.delimiter or ",", found.decimal or "."
     if ending.startswith(".tsv"):
         delimiter = "\t"
     elif ending.startswith(".csv") and delimiter == "\t":
@@ -116,10 +106,6 @@ def write_csv_parts(tables: Iterable[pa.Table], path: Path, ending: str, notes: 
                 out.write(piece)
 
 
-# The reading options of the format are those of `open_csv`.
-update_wrapper(read_csv, open_csv, assigned=(), updated=())
-
-
 @dataclass(frozen=True)
 class CsvFile:
     """A file whose dialect is known, which is read a piece at a time."""
@@ -128,18 +114,22 @@ class CsvFile:
     delimiter: str
     encoding: str
     quote: str
-    null_values: tuple[str, ...]
     names: tuple[str, ...]
     has_header: bool
-    max_unpacked_gb: float | None
+    given: Reading
     whole_file: FieldReading
-    fields: dict[str, FieldReading]
+    """How the fields of all columns are read, if they have no settings of their own."""
+    own: dict[str, FieldReading]
+    """The settings of each column."""
 
-    def reading(self, decimal: str) -> Reading:
-        """Return the options with which the file was read, with the decimal mark that was found."""
-        return Reading(self.delimiter, decimal, self.encoding, self.quote, self.null_values, self.has_header)
+    def receipt(self, found: TypesFound) -> Receipt:
+        """Return how the file was read, with what was decided on its columns."""
+        dialect = {"delimiter": self.delimiter, "encoding": self.encoding, "quote": self.quote}
+        # Marks and formats for all columns stand with the columns that were read by them.
+        every = {**dialect, "header": self.has_header, "thousands": None, "date_format": None, **found._asdict()}
+        return Receipt(self.given, self.given.model_copy(update=every))
 
-    def texts(self, wanted: list[str], at_once: int = _AT_ONCE, longest: int | None = None) -> Iterator[pa.Table]:
+    def texts(self, wanted: Sequence[str], at_once: int = _AT_ONCE, longest: int | None = None) -> Iterator[pa.Table]:
         """Yield columns of text, of about `at_once` bytes of the file at a time.
 
         Raises
@@ -148,7 +138,7 @@ class CsvFile:
             If a record has too many or too few fields, at the end of the file; if a quote is misplaced, bytes do not
             match the encoding or a record has more than `longest` bytes, when this is met.
         """
-        blocks = as_utf8(unpacked(self.path, self.max_unpacked_gb, at_once), self.encoding, self.path.name)
+        blocks = as_utf8(unpacked(self.path, self.given.max_unpacked_gb, at_once), self.encoding, self.path.name)
         broken, is_first = _Broken(), True
         for piece in pieces(blocks, self.quote, self.delimiter, self.path.name, longest):
             if is_first:
@@ -162,7 +152,7 @@ class CsvFile:
         if broken.n_records:
             raise broken.error(self.path.name, len(self.names))
 
-    def _split(self, piece: Piece, wanted: list[str], broken: "_Broken") -> pa.Table:
+    def _split(self, piece: Piece, wanted: Sequence[str], broken: "_Broken") -> pa.Table:
         """Split records on all cores; note those that have too many or too few fields."""
         block = 1 << 20
         while True:
@@ -189,7 +179,7 @@ class CsvFile:
                 broken.add(piece, self.quote, rows)
             return table
 
-    def _parse(self, piece: Piece, wanted: list[str], block: int, invalid: Any, *, threads: bool) -> pa.Table:
+    def _parse(self, piece: Piece, wanted: Sequence[str], block: int, invalid: Any, *, threads: bool) -> pa.Table:
         return pyarrow.csv.read_csv(
             pa.BufferReader(piece.raw),
             # The header is parsed as a record too, so that its number of fields is checked.
@@ -205,8 +195,8 @@ class CsvFile:
             pyarrow.csv.ConvertOptions(
                 check_utf8=False,
                 column_types=dict.fromkeys(self.names, pa.string()),
-                include_columns=wanted,
-                null_values=["", *self.null_values],
+                include_columns=list(wanted),
+                null_values=["", *(self.given.null_values or ())],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
             ),
@@ -243,39 +233,19 @@ class _Broken:
         )
 
 
-def _one_character(option: str, given: str | None, found: str, or_none: bool = False) -> str:
-    """Return the character for an option, given or detected."""
-    if given is None:
-        return found
-    if not isinstance(given, str) or len(given.encode()) > 1 or given in ("\n", "\r") or (given == "" and not or_none):
-        raise ParameterError(
-            f"{option}={given!r} must be one ASCII character" + (' or "" for none.' if or_none else ".")
-        )
-    return given
-
-
-def several(option: str, given: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the strings given for an option; refuse a single string, which would be split into letters."""
-    if isinstance(given, str) or not all(isinstance(text, str) for text in given or ()):
-        raise ParameterError(f"{option} must be a list of strings, as in {option}=['NA'].")
-    return tuple(given or ())
-
-
-def _has_header(header: bool | None, names: Sequence[str] | None) -> bool:
-    if header is False and not names:
+def _has_header(reading: Reading) -> bool:
+    if reading.header is False and not reading.names:
         raise ParameterError(
             "header=False means that the file has no header line; then names=[...] must name its columns."
         )
-    return bool(header) if names else True
+    return bool(reading.header) if reading.names else True
 
 
-def _names(
-    text: str, delimiter: str, quote: str, path: str, header: bool | None, names: tuple[str, ...]
-) -> tuple[str, ...]:
+def _names(text: str, delimiter: str, quote: str, path: str, reading: Reading) -> tuple[str, ...]:
     """Return the column names, given or read from the header."""
-    first = next(iter(records(text, delimiter, quote)), [])
+    first, names = next(iter(records(text, delimiter, quote)), []), reading.names
     if not names:
-        check_header(first, path, trusted=bool(header))
+        check_header(first, path, trusted=bool(reading.header))
         return tuple(first)
     if len(names) != len(first):
         raise ParameterError(
@@ -341,13 +311,22 @@ def _content(lines: pa.LargeStringArray) -> memoryview:
     return memoryview(data or b"")[at[lines.offset] : at[lines.offset + len(lines)]]
 
 
+_ENDINGS = (".csv", ".tsv", ".txt")
+_OPTIONS = frozenset(
+    {
+        *("delimiter", "encoding", "decimal", "quote", "null_values", "header", "names", "thousands", "date_format"),
+        *("fields", "max_unpacked_gb"),
+    }
+)
 CSV = Format(
     "csv",
     "CSV",
-    packed_endings(".csv", ".tsv", ".txt"),
+    packed_endings(*_ENDINGS),
     read_csv,
     write_csv,
     "the same delimiter and decimal mark, UTF-8",
+    options=_OPTIONS,
+    in_parts=InParts(read_csv_parts, _ENDINGS, _OPTIONS),
     write_parts=write_csv_parts,
     own_reading={"header": True},
     loses="types, which are inferred again; categories, labels",

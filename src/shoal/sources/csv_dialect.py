@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import FileError, ParameterError
+from shoal.errors import FileError, ParameterError, listed
 from shoal.sources.clean import check_names
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -95,8 +95,8 @@ def check_header(names: Sequence[str], path: str, trusted: bool) -> None:
     empty = [i for i, name in enumerate(names, 1) if not name.strip()]
     if empty:
         raise FileError(
-            f"The first line of {path!r} leaves column(s) {_listed(empty)} without a name. Write a header line with a "
-            "name for each column, or give names=[...] (with header=True to replace the first line by them)."
+            f"The first line of {path!r} leaves column(s) {listed(empty, 5)} without a name. Write a header line with "
+            "a name for each column, or give names=[...] (with header=True to replace the first line by them)."
         )
     if trusted:
         check_names(names)
@@ -104,15 +104,16 @@ def check_header(names: Sequence[str], path: str, trusted: bool) -> None:
     alike = [i for i, name in enumerate(names, 1) if first[name] != i]
     if alike:
         raise FileError(
-            f"The first line of {path!r} gives column(s) {_listed(alike)} the name of an earlier column. Write a "
+            f"The first line of {path!r} gives column(s) {listed(alike, 5)} the name of an earlier column. Write a "
             "header line with a different name for each column, or give names=[...] (with header=True to "
             "replace the first line by them)."
         )
     records_like = [i for i, name in enumerate(names, 1) if _NUMBER_OR_DATE.fullmatch(name)]
     if records_like and not trusted:
         raise FileError(
-            f"The first line of {path!r} looks like a record, not like a header: column(s) {_listed(records_like)} "
-            "hold a number or a date. If it is a header, give header=True; if the file has no header, give names=[...]."
+            f"The first line of {path!r} looks like a record, not like a header: column(s) "
+            f"{listed(records_like, 5)} hold a number or a date. If it is a header, give "
+            "header=True; if the file has no header, give names=[...]."
         )
 
 
@@ -219,7 +220,3 @@ def _not_utf8(offset: int, line: int, start: bytes, path: str) -> FileError:
         f"{path!r} is not UTF-8: the byte at offset {offset}, in line {line}, is invalid. Give the encoding of the "
         f'file, for instance encoding="{guess}".'
     )
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers[:5])) + (f" and {len(numbers) - 5} more" if len(numbers) > 5 else "")

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal import kernels
-from shoal.errors import FileError
+from shoal.errors import FileError, listed
 from shoal.sources.clean import nulled
-from shoal.sources.csv_fields import FieldReading, as_dates, grouped_pattern, ungrouped, without_nulls
+from shoal.sources.reading import FieldReading
+from shoal.sources.text_values import as_dates, grouped_pattern, ungrouped, without_nulls
 
 _WHOLE = r"^-?[0-9]+$"
 _BOOLEAN = r"^(true|false|True|False|TRUE|FALSE)$"
@@ -52,83 +53,87 @@ class Attempt:
     reads_wholes: bool = False
     """Whether it reads what `_wholes` reads."""
 
-    is_format: bool = False
-    """Whether it is a format of dates that was given."""
+    thousands: str | None = None
+    """Thousands separator that the values may have."""
+
+    date_format: str | None = None
+    """Format of the dates, if one was given."""
 
     def read_all(self, text: pa.ChunkedArray) -> Values | None:
         """Return all values of a column, None if they are not of the type."""
         found = self.read(text)
         return found if found is not None and self.holds(found.seen) else None
 
-    def mark_of(self, seen: frozenset[str]) -> str:
-        """Return the decimal mark that the values use, "" if none does."""
-        return self.mark if MARK in seen else ""
+    def by(self, seen: frozenset[str]) -> FieldReading:
+        """Return the marks and the format by which values are read; the decimal mark only if one of them has it."""
+        decimal = self.mark if MARK in seen else None
+        return FieldReading.model_construct(
+            decimal=decimal, thousands=self.thousands, date_format=self.date_format, null_values=None
+        )
 
 
 class Typed(NamedTuple):
-    """A typed column, the decimal mark that its values use ("" if none does), and whether it took the date format."""
+    """A typed column, and the marks or the format of dates by which its values were read."""
 
     column: pa.ChunkedArray
-    mark: str
-    took_format: bool = False
+    by: FieldReading = FieldReading()
+
+
+class TypesFound(NamedTuple):
+    """What was decided for a table: its decimal mark, given or detected, and how the fields of columns were read."""
+
+    decimal: str
+    fields: dict[str, FieldReading]
 
 
 def infer(
     table: pa.Table,
     whole_file: FieldReading,
-    fields: Mapping[str, FieldReading],
+    own: Mapping[str, FieldReading],
     path: str,
     *,
     is_whole: bool = True,
-) -> tuple[pa.Table, str]:
-    """Return the table with a type for each column, and the decimal mark, given or detected.
+) -> tuple[pa.Table, TypesFound]:
+    """Return the table with a type for each column, and what was decided.
 
     Whether a format for all columns has an effect is only known if the table is the whole file, and not some of its
     columns.
     """
 
     def typed_column(name: str) -> Typed:
-        own = fields.get(name, FieldReading())
-        found = _typed(without_nulls(table[name], own.null_values), _attempts(own, whole_file))
-        if own.is_typed:
-            _refuse_unread([found.column], own, name)
-            return Typed(found.column, "")
+        how = own[name]
+        found = _typed(without_nulls(table[name], how.null_values), _attempts(how, whole_file))
+        if how.is_typed:
+            _refuse_unread([found.column], how, name)
         return found
 
     typed = _by_column(typed_column, table.column_names)
-    mark = _one_mark({name: found.mark for name, found in typed.items()}, whole_file, path)
-    if is_whole:
-        _check_format(whole_file, table.num_rows, (found.took_format for found in typed.values()), path)
-    return pa.table({name: found.column for name, found in typed.items()}), mark
+    by = {name: found.by for name, found in typed.items()}
+    n_records = table.num_rows if is_whole else 0
+    return pa.table({name: found.column for name, found in typed.items()}), _found(by, whole_file, own, path, n_records)
 
 
 class Types:
     """The types of a table that is seen in parts: those that `infer` gives it as a whole."""
 
-    def __init__(self, names: Sequence[str], whole_file: FieldReading, fields: Mapping[str, FieldReading]) -> None:
-        self._whole_file = whole_file
-        self._own = {name: fields.get(name, FieldReading()) for name in names}
-        self._columns = {name: _ColumnType(_attempts(own, whole_file)) for name, own in self._own.items()}
+    def __init__(self, whole_file: FieldReading, own: Mapping[str, FieldReading]) -> None:
+        self._whole_file, self._own, self.n_records = whole_file, own, 0
+        self._columns = {name: _ColumnType(_attempts(how, whole_file)) for name, how in own.items()}
 
     def see(self, texts: pa.Table) -> None:
         """Take the next records."""
         _by_column(lambda name: self._columns[name].see(self._text(texts, name)), texts.column_names)
+        self.n_records += texts.num_rows
 
-    def decide(self, path: str, texts: Callable[[list[str]], Iterator[pa.Table]]) -> tuple[pa.Schema, str]:
-        """Return the types, and the decimal mark; read the texts again of a column that does not match its options."""
-        marks = {}
+    def decide(self, path: str, texts: Callable[[list[str]], Iterator[pa.Table]]) -> tuple[pa.Schema, TypesFound]:
+        """Return the types, and what was decided; read the texts again of a column that does not match its options."""
         for name, column in self._columns.items():
             column.decide()
             if self._own[name].is_typed and column.attempt is None:
                 _refuse_unread((self._text(part, name) for part in texts([name])), self._own[name], name)
-            marks[name] = "" if self._own[name].is_typed else column.mark
         types = pa.schema([(name, column.type) for name, column in self._columns.items()])
-        mark = _one_mark(marks, self._whole_file, path)
-        of_all = [column for name, column in self._columns.items() if not self._own[name].is_typed]
-        n_records = max((column.n_records for column in self._columns.values()), default=0)
-        took_format = (column.attempt is not None and column.attempt.is_format for column in of_all)
-        _check_format(self._whole_file, n_records, took_format, path)
-        return types, mark
+        by = {name: column.by for name, column in self._columns.items()}
+        return types, _found(by, self._whole_file, self._own, path, self.n_records)
 
     def typed(self, texts: pa.Table) -> pa.Table:
         """Return records with the types of the table."""
@@ -138,15 +143,31 @@ class Types:
         return without_nulls(texts[name], self._own[name].null_values)
 
 
+def _found(
+    by: Mapping[str, FieldReading], whole_file: FieldReading, own: Mapping[str, FieldReading], path: str, n_records: int
+) -> TypesFound:
+    """Return what was decided; raise if columns contradict each other, or a format for all of them has no effect."""
+    of_all = {name: found for name, found in by.items() if not own[name].is_typed}
+    mark = _one_mark({name: found.decimal for name, found in of_all.items()}, whole_file, path)
+    if whole_file.date_format and n_records and not any(found.date_format for found in of_all.values()):
+        raise FileError(
+            f"date_format={whole_file.date_format!r} has no effect: no column of {path!r} without a format of its own "
+            "has only values that match it. Correct it, or leave it out: dates in ISO 8601 need none. If some values "
+            "stand for missing ones, give null_values=[...]."
+        )
+    fields = {name: found.model_copy(update={"null_values": own[name].null_values}) for name, found in by.items()}
+    return TypesFound(mark, {name: found for name, found in fields.items() if found != FieldReading()})
+
+
 class _ColumnType:
     """The type of a column whose values are seen in parts."""
 
     def __init__(self, attempts: Iterable[Attempt]) -> None:
         self._seen: dict[Attempt, frozenset[str]] = dict.fromkeys(attempts, frozenset())
         self._first: list[str] = []
-        self.n_records, self._is_late = 0, False
+        self._n_records, self._is_late = 0, False
         self.attempt: Attempt | None = None
-        self.type, self.mark = pa.string(), ""
+        self.type, self.by = pa.string(), FieldReading()
 
     def see(self, text: pa.ChunkedArray) -> None:
         """Rule out types by the next values."""
@@ -166,12 +187,12 @@ class _ColumnType:
 
     def _see_first(self, text: pa.ChunkedArray) -> None:
         """Keep what `_first` returns of the whole column."""
-        n_early = max(_N_EARLY - self.n_records, 0)
+        n_early = max(_N_EARLY - self._n_records, 0)
         self._keep_first(text.slice(0, n_early))
         if len(text) > n_early and (self._is_late or not self._first):
             self._is_late = True
             self._keep_first(text.slice(n_early))
-        self.n_records += len(text)
+        self._n_records += len(text)
 
     def _keep_first(self, text: pa.ChunkedArray) -> None:
         n_missing = _N_FIRST - len(self._first)
@@ -184,7 +205,7 @@ class _ColumnType:
         for attempt, seen in self._seen.items() if self._first else ():
             begin = attempt.read_all(first)
             if begin is not None and attempt.holds(seen):
-                self.attempt, self.mark = attempt, attempt.mark_of(seen)
+                self.attempt, self.by = attempt, attempt.by(seen)
                 self.type = pa.float64() if MARK in seen else begin.column.type
                 return
 
@@ -211,25 +232,16 @@ def _by_column(call: Callable[[str], Any], names: Sequence[str]) -> dict[str, An
         return dict(zip(names, pool.map(call, names), strict=True))
 
 
-def _one_mark(marks: Mapping[str, str], whole_file: FieldReading, path: str) -> str:
+def _one_mark(marks: Mapping[str, str | None], whole_file: FieldReading, path: str) -> str:
     """Return the decimal mark of a file; raise if its columns use both."""
     by_mark = {mark: [name for name, used in marks.items() if used == mark] for mark in ".,"}
     if by_mark["."] and by_mark[","]:
         raise FileError(
-            f"{path!r} has decimal commas in {_listed(by_mark[','])} and decimal points in {_listed(by_mark['.'])}. "
+            f"{path!r} has decimal commas in {listed(by_mark[','], 5)} and decimal points in "
+            f"{listed(by_mark['.'], 5)}. "
             'Choose one with decimal="," or decimal="."; the other columns then stay text.'
         )
     return whole_file.decimal or ("," if by_mark[","] else ".")
-
-
-def _check_format(whole_file: FieldReading, n_records: int, took_format: Iterable[bool], path: str) -> None:
-    """Raise if no column has taken a date format that was given for all of them."""
-    if whole_file.date_format and n_records and not any(took_format):
-        raise FileError(
-            f"date_format={whole_file.date_format!r} has no effect: no column of {path!r} without a format of its own "
-            "has only values that match it. Correct it, or leave it out: dates in ISO 8601 need none. If some values "
-            "stand for missing ones, give null_values=[...]."
-        )
 
 
 def typed_field(
@@ -259,8 +271,8 @@ def _typed(text: pa.ChunkedArray, attempts: Sequence[Attempt]) -> Typed:
     for attempt in attempts if len(first) else ():
         # The first few values rule out most types; only the remaining types are tried on all, where failing is slow.
         if attempt.read_all(first) is not None and (found := attempt.read_all(present)) is not None:
-            return Typed(found.column, attempt.mark_of(found.seen), attempt.is_format)
-    return Typed(text, "")
+            return Typed(found.column, attempt.by(found.seen))
+    return Typed(text)
 
 
 def _without_empty(text: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -285,7 +297,7 @@ def _attempts(own: FieldReading, whole_file: FieldReading) -> list[Attempt]:
 
 def _dates_of(how: FieldReading) -> list[Attempt]:
     """Return the format of dates to try, if one is given."""
-    return [Attempt(partial(_formatted_dates, how.date_format), is_format=True)] if how.date_format else []
+    return [Attempt(partial(_formatted_dates, how.date_format), date_format=how.date_format)] if how.date_format else []
 
 
 def _numbers(how: FieldReading) -> list[Attempt]:
@@ -343,7 +355,7 @@ def _grouped(thousands: str, decimal: str) -> Attempt:
         found = _cast(plain, pa.float64())
         return None if found is None else Values(found, frozenset({MARK if marked else BEYOND}))
 
-    return Attempt(read, lambda seen: MARK in seen or BEYOND not in seen, decimal)
+    return Attempt(read, lambda seen: MARK in seen or BEYOND not in seen, decimal, thousands=thousands)
 
 
 def _wholes(text: pa.ChunkedArray) -> Values | None:
@@ -460,7 +472,3 @@ def _some(mask: pa.ChunkedArray) -> bool:
 
 def _all(mask: pa.ChunkedArray) -> bool:
     return bool(pc.all(mask).as_py())
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(repr(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

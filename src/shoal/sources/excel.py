@@ -4,21 +4,19 @@ Messages name sheets, rows, columns and counts. They never show the content of a
 record.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import FileError, ParameterError
 from shoal.sources.clean import check_names, check_wanted
-from shoal.sources.csv import several
-from shoal.sources.csv_fields import FieldReading, as_fields
 from shoal.sources.excel_writing import write_excel
-from shoal.sources.format import Format, Notes
-from shoal.sources.python_values import cell_column
+from shoal.sources.format import Content, Format
+from shoal.sources.python_values import cell_columns
+from shoal.sources.reading import Reading
 from shoal.sources.unpacking import Limit
 from shoal.sources.workbook_parts import SheetCounts, SheetPart, check_workbook, damaged_workbook, scan_sheet, sheets_of
 
@@ -49,47 +47,23 @@ class _Sheet(NamedTuple):
         return f"Sheet {self.name!r} of {self.path!r}"
 
 
-def read_excel(
-    path: Path,
-    columns: Sequence[str] | None = None,
-    *,
-    sheet: str | None = None,
-    header_row: int | None = None,
-    names: Sequence[str] | None = None,
-    null_values: Sequence[str] | None = None,
-    fields: Mapping[str, Any] | None = None,
-    max_unpacked_gb: float | None = None,
-) -> tuple[pa.Table, Notes]:
-    """Read one sheet of a workbook; see `shoal.sources.read` for the options."""
-    calamine = _calamine()
+def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
+    """Read one sheet of a workbook."""
+    calamine = optional("python_calamine", "Excel workbooks need python-calamine", "excel", FileError)
     check_workbook(path)
-    limit = Limit(path, max_unpacked_gb)
-    chosen, said = _chosen(sheets_of(path, limit), sheet, path.name)
+    limit = Limit(path, reading.max_unpacked_gb)
+    chosen, said = _chosen(sheets_of(path, limit), reading.sheet, path.name)
     counts = scan_sheet(path, chosen.part, limit)
     loaded = _loaded(calamine, path, chosen.name)
-    head = header_row if header_row is not None or names else _found_header(loaded)
-    found, rows = _named(loaded, head, several("names", names))
+    head = reading.header_row if reading.header_row is not None or reading.names else _found_header(loaded)
+    found, rows = _named(loaded, head, reading.names or ())
     places = {name: place for place, name in enumerate(found) if name is not None}
     check_names([name for name in found if name is not None])
-    wanted = list(places) if columns is None else check_wanted(columns, list(places))
-    own, whole = as_fields(fields, list(places)), FieldReading(several("null_values", null_values))
-    typed = {}
-    for name in wanted:
-        cells = list(map(itemgetter(places[name]), rows))
-        typed[name] = cell_column(name, cells, own.get(name, FieldReading()).over(whole), of_sheet=True)
-    notes = Notes(
-        said=(*said, *_said(loaded, counts, head, found, len(rows))),
-        mixed={name: column.mixed for name, column in typed.items() if column.mixed},
-    )
-    return pa.table({name: column.values for name, column in typed.items()}), notes
-
-
-def _calamine() -> Any:
-    try:
-        import python_calamine
-    except ImportError:
-        raise FileError(f"Excel workbooks need python-calamine, which is not installed: {install('excel')}.") from None
-    return python_calamine
+    wanted = check_wanted(columns, list(places))
+    cells = {name: list(map(itemgetter(places[name]), rows)) for name in wanted}
+    table, receipt = cell_columns(cells, list(places), reading, of_sheet=True, sheet=chosen.name, header_row=head)
+    said = [*said, *_said(loaded, counts, head, found, len(rows))]
+    return Content.of(table, replace(receipt, said=tuple(said)))
 
 
 def _chosen(sheets: list[SheetPart], wanted: str | None, path: str) -> tuple[SheetPart, list[str]]:
@@ -183,8 +157,6 @@ def _is_second_header(sheet: _Sheet) -> bool:
 
 def _named(sheet: _Sheet, head: int | None, names: tuple[str, ...]) -> tuple[list[str | None], list[list[Any]]]:
     """Return the names of the columns, None for an empty column, and the rows of records without blank ones."""
-    if isinstance(head, bool) or not isinstance(head, int | None):
-        raise ParameterError("header_row must be the number of a row, as Excel shows it.")
     if head is not None and not sheet.first_row <= head <= sheet.last_row:
         raise FileError(
             f"header_row={head} is given, but {_lower(sheet)} has content in rows {sheet.first_row} to "
@@ -289,6 +261,7 @@ EXCEL = Format(
     read_excel,
     write_excel,
     "one sheet, values by the types of their cells, texts never as formulas",
+    options=frozenset({"sheet", "header_row", "names", "null_values", "fields", "max_unpacked_gb"}),
     extra="excel",
     tells_empty=False,
     read_only=(".xlsm",),

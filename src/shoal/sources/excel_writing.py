@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import FileError
 from shoal.files import hidden_folder
-from shoal.sources.clean import beyond_years, check_finite, check_flat, decimals_as_floats
+from shoal.sources.clean import check_finite, check_flat, in_few_types, not_storable
+from shoal.sources.format import About
 
 _SHEET = "release"
 _ROWS_AT_ONCE = 1 << 14
@@ -22,9 +23,9 @@ _NO_TIME = datetime(1980, 1, 1)
 _FORMATS = {"date": "yyyy-mm-dd", "timestamp": "yyyy-mm-dd hh:mm:ss.000", "time": "hh:mm:ss.000"}
 
 
-def write_excel(table: pa.Table, path: Path, ending: str = ".xlsx", notes: object = None) -> None:
+def write_excel(table: pa.Table, path: Path, ending: str = ".xlsx", like: About | None = None) -> None:
     """Write a table to the only sheet of a workbook, with its header in the first row."""
-    xlsxwriter = _xlsxwriter()
+    xlsxwriter = optional("xlsxwriter", "Writing Excel workbooks needs XlsxWriter", "excel", FileError)
     check_flat(table.schema)
     check_finite(table, "Excel")
     if table.num_rows > _MOST_ROWS or table.num_columns > _MOST_COLUMNS:
@@ -73,16 +74,6 @@ def _fill(book: Any, table: pa.Table, kind: Any) -> None:
                     writers[place](row, place, value)
 
 
-def _xlsxwriter() -> Any:
-    try:
-        import xlsxwriter
-    except ImportError:
-        raise FileError(
-            f"Writing Excel workbooks needs XlsxWriter, which is not installed: {install('excel')}."
-        ) from None
-    return xlsxwriter
-
-
 def _exact_worksheet(xlsxwriter: Any) -> Any:
     """Return a class of sheets whose numbers keep all 17 digits; XlsxWriter itself writes 16."""
 
@@ -111,29 +102,18 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _storable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column in a type that cells have; raise if that would change a value."""
+    column = in_few_types(name, column, "Excel", "before March 1900 or after the year 9999", _FIRST_DAY)
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _storable(name, column.cast(kind.value_type))
-    if pa.types.is_duration(kind):
-        raise _refused(name, "durations", "Convert them to numbers")
-    if pa.types.is_decimal(kind):
-        return decimals_as_floats(name, column, "Excel")
-    if pa.types.is_float16(kind) or pa.types.is_null(kind):
-        return column.cast(pa.float64())
-    if pa.types.is_integer(kind) and _beyond(column, -(2**53), 2**53):
-        raise _refused(name, "integers of more than 15 digits", "Convert it to text")
-    if beyond_years(column, _FIRST_DAY):
-        raise _refused(name, "dates before March 1900 or after the year 9999", "Convert it to text")
     if pa.types.is_date(kind):
-        column = column.cast(pa.date32())
+        return column.cast(pa.date32())
     if pa.types.is_timestamp(kind):
-        column = _in_milliseconds(name, pc.local_timestamp(column) if kind.tz else column, pa.timestamp("ms"))
+        return _in_milliseconds(name, column, pa.timestamp("ms"))
     if pa.types.is_time(kind):
-        column = _in_milliseconds(name, column, pa.time32("ms"))
+        return _in_milliseconds(name, column, pa.time32("ms"))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         longest = pc.max(pc.utf8_length(column)).as_py() or 0
         if longest > _MOST_TEXT:
-            raise _refused(name, f"texts of more than {_MOST_TEXT:,} characters", "Shorten them")
+            raise not_storable(name, f"texts of more than {_MOST_TEXT:,} characters", "Excel", "Shorten them")
     return column
 
 
@@ -141,13 +121,4 @@ def _in_milliseconds(name: str, column: pa.ChunkedArray, kind: pa.DataType) -> p
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
-        raise _refused(name, "times finer than a millisecond", "Round them") from None
-
-
-def _beyond(column: pa.ChunkedArray, low: Any, high: Any) -> bool:
-    ends = [end for end in pc.min_max(column).as_py().values() if end is not None]
-    return any(not low <= end <= high for end in ends)
-
-
-def _refused(name: str, what: str, advice: str) -> FileError:
-    return FileError(f"Column {name!r} has {what}, which Excel cannot store. {advice}, or write Parquet.")
+        raise not_storable(name, "times finer than a millisecond", "Excel", "Round them") from None

@@ -157,7 +157,7 @@ def _from_pandas(frame: Any, columns: Sequence[str] | None) -> Frame:
         raise SchemaError(f"The index and a column are both called {taken[0]!r}. Rename one, or drop the index.")
     levels = {name: frame.index.get_level_values(i).to_series() for i, name in enumerate(index)}
     series = levels | {name: frame[own] for name, own in original.items()}
-    wanted = list(series) if columns is None else check_wanted(columns, list(series))
+    wanted = check_wanted(columns, list(series))
     arrow = pa.table({name: _as_arrow(name, series[name]) for name in wanted})
     dtypes = {name: series[name].dtype for name in wanted}
     own_index = dict(zip(index, frame.index.names, strict=True)) if index else {}

@@ -1,7 +1,7 @@
 """Labelled files: what SPSS, Stata and SAS files have in common, read and written by pyreadstat (extra `spss`)."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,14 +10,42 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import FileError, ShoalError
-from shoal.sources.clean import beyond_years, check_flat, check_names, check_texts, check_wanted, decimals_as_floats
+from shoal.sources.clean import check_flat, check_names, check_texts, check_wanted, in_few_types
+from shoal.sources.reading import Reading
 from shoal.sources.unpacking import Limit
 
+_TITLE = "SPSS, Stata and SAS files"
 _INTEGERS = ("int8", "int16", "int32")
 _READERS = {".sav": "read_sav", ".zsav": "read_sav", ".dta": "read_dta", ".xpt": "read_xport"}
 _NAME = re.compile(r"[^\W\d_]\w{0,31}")
+
+
+@dataclass(frozen=True)
+class ColumnLabels:
+    """The description of a column in a labelled file.
+
+    Attributes
+    ----------
+    values : mapping
+        Labels of values.
+    missing : tuple of (low, high)
+        Values that the file declares missing.
+    measure : str or None
+        nominal, ordinal or scale.
+    has_special : bool
+        Whether it has special missing values (.A to .Z of SAS and Stata), which are missing already.
+    """
+
+    values: Mapping[Any, str] = field(default_factory=dict)
+    missing: tuple[tuple[Any, Any], ...] = ()
+    measure: str | None = None
+    has_special: bool = False
+
+    def is_missing(self, value: Any) -> bool:
+        """Return whether a value is declared missing."""
+        return any(_is_within(value, low, high) for low, high in self.missing)
 
 
 @dataclass(frozen=True)
@@ -47,6 +75,12 @@ class ValueLabels:
     special: dict[str, list[str]] = field(default_factory=dict)
     formats: dict[str, str] = field(default_factory=dict)
 
+    def of_column(self, name: str) -> ColumnLabels | None:
+        """Return the description of one column, if the file has any."""
+        ranges, special = tuple(self.missing.get(name, ())), name in self.special
+        found = ColumnLabels(self.values.get(name, {}), ranges, self.measures.get(name), special)
+        return None if found == ColumnLabels() else found
+
     def of(self, table: pa.Table) -> "ValueLabels":
         """Return the labels of the columns of a table and of the values that occur in it."""
         occurring = {
@@ -60,7 +94,7 @@ class ValueLabels:
             if name in occurring
         }
         missing = {
-            name: [(low, high) for low, high in self.missing[name] if _any_within(occurring[name], low, high)]
+            name: [ends for ends in self.missing[name] if any(_is_within(value, *ends) for value in occurring[name])]
             for name in self.missing
             if name in occurring
         }
@@ -76,28 +110,24 @@ class ValueLabels:
 
 def pyreadstat_for(path: Path) -> Any:
     """Return pyreadstat; raise if it is not installed."""
-    try:
-        import pyreadstat
-    except ImportError:
-        raise FileError(f"{path.suffix} files need pyreadstat, which is not installed: {install('spss')}.") from None
-    return pyreadstat
+    return optional("pyreadstat", f"{path.suffix} files need pyreadstat", "spss", FileError)
 
 
 def read_labelled(
     reader: Callable[..., Any],
     path: Path,
     columns: Sequence[str] | None,
-    max_unpacked_gb: float | None,
-    **options: Any,
+    reading: Reading,
+    **given: Any,
 ) -> tuple[pa.Table, ValueLabels]:
-    """Read a file by one of the readers of pyreadstat; options that are None are left out."""
-    given = {name: value for name, value in options.items() if value is not None}
-    limit = Limit(path, max_unpacked_gb)
+    """Read a file by one of the readers of pyreadstat."""
+    given |= {} if reading.encoding is None else {"encoding": reading.encoding}
+    limit = Limit(path, reading.max_unpacked_gb)
     try:
         _, about = reader(path, metadataonly=True, **given)
         names = list(about.column_names)
         check_names(names)
-        wanted = names if columns is None else check_wanted(columns, names)
+        wanted = check_wanted(columns, names)
         width = sum(about.variable_storage_width[name] for name in wanted)
         if about.number_rows is None:  # then reading stops just beyond the limit
             given["row_limit"] = min(limit.n_bytes // max(width, 1) + 1, 2**31 - 1)
@@ -151,7 +181,7 @@ def write_labelled(
 ) -> None:
     """Write a file by one of the writers of pyreadstat, with variable labels."""
     check_flat(table.schema)
-    check_texts(table, "SPSS, Stata and SAS files")
+    check_texts(table, _TITLE)
     frame = _frame(table)
     column_labels = {name: labels.variables.get(name) for name in table.column_names}
     reader = getattr(pyreadstat_for(path), _READERS[path.suffix.lower()])
@@ -193,7 +223,8 @@ def _check_room(path: Path) -> None:
 
 def _frame(table: pa.Table) -> Any:
     """Return a frame that pyreadstat can write: polars or pandas."""
-    table = pa.table([_storable(name, table[name]) for name in table.column_names], names=table.column_names)
+    columns = [in_few_types(name, table[name], _TITLE, "outside the years 1 to 9999") for name in table.column_names]
+    table = pa.table(columns, names=table.column_names)
     if find_spec("polars"):
         import polars
 
@@ -205,47 +236,13 @@ def _frame(table: pa.Table) -> Any:
     )
 
 
-def _storable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column as a type that these formats support: numbers are float64, timestamps have no zone."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _storable(name, column.cast(kind.value_type))
-    if beyond_years(column):
-        raise FileError(
-            f"Column {name!r} has dates outside the years 1 to 9999, which SPSS, Stata and SAS files cannot store. "
-            "Convert it to text, or write Parquet."
-        )
-    if pa.types.is_timestamp(kind) and kind.tz:
-        column = pc.local_timestamp(column)
-    if pa.types.is_integer(kind):
-        ends = pc.min_max(column).as_py().values()
-        if any(end is not None and abs(end) > 2**53 for end in ends):
-            raise FileError(
-                f"Column {name!r} has integers of more than 15 digits, which SPSS, Stata and SAS files would round. "
-                "Convert it to text, or write Parquet."
-            )
-    if pa.types.is_decimal(kind):
-        return decimals_as_floats(name, column, "SPSS, Stata and SAS files")
-    if pa.types.is_float16(kind) or pa.types.is_null(kind):
-        return column.cast(pa.float64())
-    if pa.types.is_duration(kind):
-        raise FileError(
-            f"Column {name!r} holds durations, which SPSS, Stata and SAS files cannot store. Convert them to "
-            "numbers, or write Parquet."
-        )
-    return column
-
-
-def labels_for(notes: object, table: pa.Table) -> ValueLabels:
+def labels_for(labels: ValueLabels | None, table: pa.Table) -> ValueLabels:
     """Return the input labels that still apply to a table."""
-    return notes.of(table) if isinstance(notes, ValueLabels) else ValueLabels()
+    return ValueLabels() if labels is None else labels.of(table)
 
 
-def _any_within(values: Iterable[Any], low: Any, high: Any) -> bool:
-    return any(
-        value is not None and isinstance(value, str) == isinstance(low, str) and low <= value <= high
-        for value in values
-    )
+def _is_within(value: Any, low: Any, high: Any) -> bool:
+    return value is not None and isinstance(value, str) == isinstance(low, str) and low <= value <= high
 
 
 def _only(part: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

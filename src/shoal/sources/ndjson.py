@@ -5,7 +5,7 @@ Messages name lines, keys and counts. They never show a value.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.errors import FileError
-from shoal.sources.clean import check_finite, check_flat, check_wanted
-from shoal.sources.csv import several
+from shoal.sources.clean import check_finite, check_flat, check_wanted, not_storable, with_columns
 from shoal.sources.csv_dialect import as_utf8
-from shoal.sources.csv_fields import FieldReading, as_fields
 from shoal.sources.csv_types import with_iso_dates
-from shoal.sources.format import Format, Notes
-from shoal.sources.python_values import cell_column
+from shoal.sources.format import About, Content, Format
+from shoal.sources.python_values import cell_columns
+from shoal.sources.reading import Reading
 from shoal.sources.unpacking import packed, packed_endings, unpacked
 
 _ROWS_AT_ONCE = 1 << 14
@@ -27,44 +26,30 @@ _SHOWN = 5
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def read_ndjson(
-    path: Path,
-    columns: Sequence[str] | None = None,
-    *,
-    encoding: str | None = None,
-    null_values: Sequence[str] | None = None,
-    fill_keys: bool | None = None,
-    fields: Mapping[str, Any] | None = None,
-    max_unpacked_gb: float | None = None,
-) -> tuple[pa.Table, Notes]:
-    """Read JSON objects, one a line; see `shoal.sources.read` for the options."""
-    content = b"".join(as_utf8(unpacked(path, max_unpacked_gb), encoding or "utf-8", path.name))
+def read_ndjson(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
+    """Read JSON objects, one a line."""
+    encoding = reading.encoding or "utf-8"
+    content = b"".join(as_utf8(unpacked(path, reading.max_unpacked_gb), encoding, path.name))
     records = list(_records(content, path.name))
     if not records:
         raise FileError(f"{path.name!r} is empty: it has no records.")
     names = list(dict.fromkeys(key for record in records for key in record))
     if not names:
         raise FileError(f"The objects of {path.name!r} are empty: they have no keys. Write it again.")
-    if not fill_keys:
+    if not reading.fill_keys:
         _check_keys(records, names, path.name)
-    wanted = names if columns is None else check_wanted(columns, names)
-    whole, own = FieldReading(several("null_values", null_values)), as_fields(fields, names)
-    found = {
-        name: cell_column(name, [record.get(name) for record in records], own.get(name, FieldReading()).over(whole))
+    wanted = check_wanted(columns, names)
+    cells = {name: [record.get(name) for record in records] for name in wanted}
+    table, receipt = cell_columns(cells, names, reading, encoding=encoding)
+    dates = {
+        name: with_iso_dates(table[name])
         for name in wanted
+        if pa.types.is_string(table[name].type) and name not in receipt.mixed
     }
-    table = pa.table(
-        {
-            name: with_iso_dates(column.values)
-            if pa.types.is_string(column.values.type) and not column.mixed
-            else column.values
-            for name, column in found.items()
-        }
-    )
-    return table, Notes(mixed={name: column.mixed for name, column in found.items() if column.mixed})
+    return Content.of(with_columns(table, dates), receipt)
 
 
-def write_ndjson(table: pa.Table, path: Path, ending: str, notes: object = None) -> None:
+def write_ndjson(table: pa.Table, path: Path, ending: str, like: About | None = None) -> None:
     """Write one JSON object a line, in UTF-8; dates are ISO 8601 texts, a missing value is null."""
     check_flat(table.schema)
     check_finite(table, "NDJSON")
@@ -141,9 +126,7 @@ def _with_texts(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(kind):
         return _with_texts(name, column.cast(kind.value_type))
     if pa.types.is_duration(kind):
-        raise FileError(
-            f"Column {name!r} holds durations, which NDJSON cannot store. Convert them to numbers, or write Parquet."
-        )
+        raise not_storable(name, "durations", "NDJSON", "Convert them to numbers")
     if pa.types.is_decimal(kind):
         return column.cast(pa.float64())
     return column.cast(pa.large_string()) if pa.types.is_temporal(kind) else column
@@ -156,5 +139,6 @@ NDJSON = Format(
     read_ndjson,
     write_ndjson,
     "one object a line, UTF-8",
+    options=frozenset({"encoding", "null_values", "fill_keys", "fields", "max_unpacked_gb"}),
     loses="categories, labels, lists and objects (read, not written), NaN and infinity; dates are texts",
 )

@@ -1,7 +1,8 @@
 """Columnar files: Parquet, of which only the requested columns are read, and Arrow (Feather)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -10,10 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.errors import FileError
-from shoal.sources.clean import check_names, check_wanted
+from shoal.sources.clean import check_names, check_wanted, plain
 from shoal.sources.columnar_size import as_texts, check_arrow_size, check_parquet_size, check_runs, declared_sizes
-from shoal.sources.format import Format
+from shoal.sources.format import About, Content, Format, InParts, Parts
+from shoal.sources.reading import Reading, Receipt
 from shoal.sources.unpacking import Limit
+
+_AT_ONCE = 1 << 16  # records of a part
+_ARROW_ENDINGS = (".arrow", ".feather", ".ipc")
 
 # Exceptions that the readers raise on damaged files. Their messages can contain values, so they are not shown.
 UNREADABLE = (pa.ArrowException, OSError, ValueError, EOFError, UnicodeDecodeError, OverflowError)
@@ -22,11 +27,35 @@ UNREADABLE = (pa.ArrowException, OSError, ValueError, EOFError, UnicodeDecodeErr
 PARQUET_OPTIONS: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 
 
-def read_parquet(
-    path: Path, columns: Sequence[str] | None = None, max_unpacked_gb: float | None = None
-) -> tuple[pa.Table, None]:
-    """Read a Parquet file, or some of its columns."""
-    return _read(path, columns, max_unpacked_gb), None
+def read_parquet(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
+    """Return what a Parquet file declares; its columns are read on demand, and not kept."""
+    types, n_records = parquet_types(path)
+    wanted = check_wanted(columns, types.names)
+    types = plain(pa.schema([types.field(name) for name in wanted]).empty_table()).schema
+    one_by_one = cache(lambda: ParquetColumns(path, reading.max_unpacked_gb))
+
+    def load(names: Sequence[str]) -> pa.Table:
+        if len(names) == 1:
+            return plain(one_by_one().read(names[0]))
+        return plain(_read(path, names, reading.max_unpacked_gb))
+
+    return Content(types, n_records, load, Receipt(reading, reading))
+
+
+def read_parquet_parts(path: Path, reading: Reading) -> Parts:
+    """Read a Parquet file in parts."""
+    types, n_records = parquet_types(path)
+
+    def read(wanted: Sequence[str]) -> Iterator[pa.Table]:
+        try:
+            # Prefetched data would be kept until the file is closed, so in the end the whole file.
+            with _opened(path, pre_buffer=False) as file:
+                for batch in file.iter_batches(_AT_ONCE, columns=list(wanted)):
+                    yield plain(pa.Table.from_batches([batch]).select(wanted))
+        except UNREADABLE:
+            raise damaged(path, "Parquet") from None
+
+    return Parts(plain(types.empty_table()).schema, n_records, read, Receipt(reading, reading))
 
 
 def read_back_parquet(path: Path, columns: Sequence[str], coded: Sequence[str]) -> pa.Table:
@@ -41,7 +70,7 @@ def _read(
     with _opened(path) as file:
         types = file.schema_arrow
         check_names(types.names)
-        wanted = types.names if columns is None else check_wanted(columns, types.names)
+        wanted = check_wanted(columns, types.names)
         by_reference = check_parquet_size(declared_sizes(file.metadata), wanted, limit)
     kept = [name for name in coded if pa.types.is_string(types.field(name).type)]
     with _opened(path, read_dictionary=[*by_reference, *kept]) as file:
@@ -52,7 +81,7 @@ def _read(
 
 
 class ParquetColumns:
-    """The columns of a Parquet file, read one at a time, as `read_parquet` does.
+    """The columns of a Parquet file, read one at a time.
 
     The file is opened once, since this takes longer than reading a column where there are thousands of them. Several
     threads may read, one after another: Arrow does not promise that a reader serves two at a time.
@@ -70,7 +99,7 @@ class ParquetColumns:
     def read(self, name: str) -> pa.Table:
         """Return a table of one column."""
         if name not in self._sizes or check_parquet_size(self._sizes, [name], self._limit):
-            return read_parquet(self._path, [name], self._max_unpacked_gb)[0]
+            return _read(self._path, [name], self._max_unpacked_gb)
         try:
             with self._reading:
                 return self._file.read(columns=[name]).select([name])
@@ -92,12 +121,12 @@ def _opened(path: Path, **options: Any) -> pq.ParquetFile:
         raise damaged(path, "Parquet") from None
 
 
-def write_parquet(table: pa.Table, path: Path, ending: str = ".parquet", notes: object = None) -> None:
+def write_parquet(table: pa.Table, path: Path, ending: str, like: About | None = None) -> None:
     """Write a table to a Parquet file."""
     pq.write_table(table, path, **PARQUET_OPTIONS)
 
 
-def write_parquet_parts(tables: Iterable[pa.Table], path: Path, ending: str = ".parquet", notes: object = None) -> None:
+def write_parquet_parts(tables: Iterable[pa.Table], path: Path, ending: str, like: About | None = None) -> None:
     """Write tables of the same columns one after another."""
     with ExitStack() as stack:
         writer = None
@@ -107,11 +136,9 @@ def write_parquet_parts(tables: Iterable[pa.Table], path: Path, ending: str = ".
             writer.write_table(table)
 
 
-def read_arrow(
-    path: Path, columns: Sequence[str] | None = None, max_unpacked_gb: float | None = None
-) -> tuple[pa.Table, None]:
+def read_arrow(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
     """Read an Arrow file, in the file format (Feather) or as a stream."""
-    limit = Limit(path, max_unpacked_gb)
+    limit = Limit(path, reading.max_unpacked_gb)
     try:
         check_arrow_size(path, limit)
         with pa.OSFile(str(path)) as file:
@@ -125,10 +152,44 @@ def read_arrow(
         raise damaged(path, "Arrow") from None
     check_runs(table, limit)
     check_names(table.column_names)
-    return table if columns is None else table.select(check_wanted(columns, table.column_names)), None
+    wanted = check_wanted(columns, table.column_names)
+    return Content.of(table.select(wanted), Receipt(reading, reading))
 
 
-def write_arrow(table: pa.Table, path: Path, ending: str = ".arrow", notes: object = None) -> None:
+def read_arrow_parts(path: Path, reading: Reading) -> Parts:
+    """Read an Arrow file in parts: the batches that it holds."""
+    from pyarrow.dataset import dataset  # which takes a while to import, and few files are read in parts
+
+    with _arrow_reader(path) as reader:
+        types = reader.schema
+    check_names(types.names)
+
+    def read(wanted: Sequence[str]) -> Iterator[pa.Table]:
+        with _arrow_reader(path) as reader:
+            for number in range(reader.num_record_batches):
+                try:
+                    table = pa.Table.from_batches([reader.get_batch(number)]).select(wanted)
+                    table.validate(full=True)
+                except UNREADABLE:
+                    raise damaged(path, "Arrow") from None
+                yield plain(table)
+
+    # From what the file says of its batches, none of which is read.
+    n_records = dataset(path, format="ipc").count_rows()
+    return Parts(plain(types.empty_table()).schema, n_records, read, Receipt(reading, reading))
+
+
+def _arrow_reader(path: Path) -> Any:
+    try:
+        return pa.ipc.open_file(pa.OSFile(str(path)))
+    except UNREADABLE:
+        raise FileError(
+            f"{path.name!r} is not an Arrow file that can be read in batches: it is a stream, or damaged. Write it "
+            "again in the file format, or as Parquet."
+        ) from None
+
+
+def write_arrow(table: pa.Table, path: Path, ending: str, like: About | None = None) -> None:
     """Write a table to an Arrow file (Feather, version 2)."""
     # The file format allows one dictionary per column.
     table = table.unify_dictionaries()
@@ -136,7 +197,7 @@ def write_arrow(table: pa.Table, path: Path, ending: str = ".arrow", notes: obje
         writer.write_table(table)
 
 
-def write_arrow_parts(tables: Iterable[pa.Table], path: Path, ending: str = ".arrow", notes: object = None) -> None:
+def write_arrow_parts(tables: Iterable[pa.Table], path: Path, ending: str, like: About | None = None) -> None:
     """Write tables of the same columns, none of which holds categories, one after another."""
     with ExitStack() as stack:
         file, writer = stack.enter_context(pa.OSFile(str(path), "wb")), None
@@ -160,16 +221,20 @@ PARQUET = Format(
     read_parquet,
     write_parquet,
     "Parquet, zstd, with checksums",
+    options=frozenset({"max_unpacked_gb"}),
+    in_parts=InParts(read_parquet_parts, (".parquet",)),
     write_parts=write_parquet_parts,
     loses="nothing",
 )
 ARROW = Format(
     "arrow",
     "Arrow",
-    (".arrow", ".feather", ".ipc"),
+    _ARROW_ENDINGS,
     read_arrow,
     write_arrow,
     "Arrow",
+    options=frozenset({"max_unpacked_gb"}),
+    in_parts=InParts(read_arrow_parts, _ARROW_ENDINGS),
     write_parts=write_arrow_parts,
     loses="nothing",
 )

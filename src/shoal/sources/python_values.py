@@ -5,7 +5,7 @@ cells of several types becomes text, and the number of cells of each type is rep
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import FileError
-from shoal.sources.csv_fields import FieldReading
 from shoal.sources.csv_types import typed_field
 from shoal.sources.nested import text_of
+from shoal.sources.reading import FieldReading, Reading, Receipt
 
 _EXACT = 2**53
 _WORDS = {
@@ -40,7 +40,19 @@ class CellColumn(NamedTuple):
     mixed: dict[str, int]
 
 
-def cell_column(name: str, cells: Sequence[Any], how: FieldReading, *, of_sheet: bool = False) -> CellColumn:
+def cell_columns(
+    cells: Mapping[str, Sequence[Any]], names: Sequence[str], reading: Reading, *, of_sheet: bool = False, **found: Any
+) -> tuple[pa.Table, Receipt]:
+    """Return the cells of some columns of a file with their types, and how they were read; `found` is of the file."""
+    own = {name: how.over(reading.of_all) for name, how in reading.of_columns(names).items()}
+    made = {name: _cell_column(name, column, own[name], of_sheet) for name, column in cells.items()}
+    found["fields"] = {name: own[name] for name in made if own[name] != FieldReading()}
+    mixed = {name: column.mixed for name, column in made.items() if column.mixed}
+    table = pa.table({name: column.values for name, column in made.items()})
+    return table, Receipt(reading, reading.model_copy(update=found), mixed)
+
+
+def _cell_column(name: str, cells: Sequence[Any], how: FieldReading, of_sheet: bool) -> CellColumn:
     """Return the cells of a column with their common type; null values are missing.
 
     In a spreadsheet an empty text is a missing value, and whole numbers are not a type of their own.
@@ -63,7 +75,7 @@ def cell_column(name: str, cells: Sequence[Any], how: FieldReading, *, of_sheet:
     return CellColumn(column, mixed)
 
 
-def _with_missing(cells: Sequence[Any], null_values: Sequence[str], of_sheet: bool) -> Sequence[Any]:
+def _with_missing(cells: Sequence[Any], null_values: Sequence[str] | None, of_sheet: bool) -> Sequence[Any]:
     """Return the cells with None in place of null values and, in a spreadsheet, of empty texts."""
     if null_values:
         nulls = {*null_values}

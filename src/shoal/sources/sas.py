@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import FileError, ParameterError
-from shoal.sources.clean import check_finite, nulled
-from shoal.sources.format import Format, Notes
+from shoal.errors import FileError, ParameterError, listed
+from shoal.sources.clean import check_finite, not_storable, nulled
+from shoal.sources.format import About, Content, Format
 from shoal.sources.labelled_files import ValueLabels, labels_for, pyreadstat_for, read_labelled, write_labelled
+from shoal.sources.reading import Reading, Receipt
 
 _TIME_OF_WRITING = re.compile(rb"\d\d[A-Z]{3}\d\d(:\d\d){3}")
 _WIDTH = re.compile(r"(?<!\d)(\d++(\.\d*)?|\.)$")
@@ -27,35 +28,28 @@ _OWN_FORMATS = re.compile(
 _SMALLEST, _LARGEST = 1e-78, 7e75
 
 
-def read_sas(
-    path: Path,
-    columns: Sequence[str] | None = None,
-    encoding: str | None = None,
-    catalog: str | None = None,
-    max_unpacked_gb: float | None = None,
-) -> tuple[pa.Table, Notes]:
+def read_sas(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
     """Read a SAS file. Missing values, including special ones (.A to .Z, ._), become null."""
-    pyreadstat = pyreadstat_for(path)
+    pyreadstat, catalog = pyreadstat_for(path), reading.catalog
     if path.suffix.lower() == ".xpt":
         if catalog is not None:
             raise ParameterError("catalog cannot be given for a .xpt file, which has no formats of its own.")
-        table, labels = read_labelled(pyreadstat.read_xport, path, columns, max_unpacked_gb, encoding=encoding)
+        table, labels = read_labelled(pyreadstat.read_xport, path, columns, reading)
     else:
-        options: dict[str, Any] = {"encoding": encoding, "user_missing": True}
-        table, labels = read_labelled(pyreadstat.read_sas7bdat, path, columns, max_unpacked_gb, **options)
+        table, labels = read_labelled(pyreadstat.read_sas7bdat, path, columns, reading, user_missing=True)
         if catalog is not None:
-            labels = _labelled_by(_catalogue(pyreadstat, catalog, encoding), labels)
-    return table, Notes(labels=labels, said=tuple(_said(labels, catalog)))
+            labels = _labelled_by(_catalogue(pyreadstat, catalog, reading.encoding), labels)
+    return Content.of(table, Receipt(reading, reading, said=tuple(_said(labels, catalog))), labels)
 
 
-def write_xpt(table: pa.Table, path: Path, ending: str = ".xpt", notes: object = None) -> None:
+def write_xpt(table: pa.Table, path: Path, ending: str = ".xpt", like: About | None = None) -> None:
     """Write a SAS transport file, with the labels of the variables.
 
     It has version 5, which most programs read, unless a name, label or text is too long for that; then version 8.
     """
     check_finite(table, "SAS")
     _check_range(table)
-    labels = labels_for(notes, table)
+    labels = labels_for(None if like is None else like.labels, table)
     options = {
         "file_format_version": 5 if _fits_version_5(table, labels) else 8,
         "variable_format": {name: form for name, form in labels.formats.items() if _is_kept(form, table[name].type)},
@@ -72,10 +66,8 @@ def _check_range(table: pa.Table) -> None:
             sizes = pc.abs(table[name].cast(pa.float64()))
             ends = pc.min_max(nulled(sizes, pc.equal(sizes, 0))).as_py()
             if ends["max"] is not None and not (ends["min"] >= _SMALLEST and ends["max"] <= _LARGEST):
-                raise FileError(
-                    f"Column {name!r} has numbers above {_LARGEST:g} or closer to zero than {_SMALLEST:g}, which SAS "
-                    "transport files cannot store. Scale them, or write Parquet."
-                )
+                odd = f"numbers above {_LARGEST:g} or closer to zero than {_SMALLEST:g}"
+                raise not_storable(name, odd, "SAS transport files", "Scale them")
 
 
 def _catalogue(pyreadstat: Any, path: str, encoding: str | None) -> dict[str, dict[Any, str]]:
@@ -103,14 +95,14 @@ def _said(labels: ValueLabels, catalog: str | None) -> list[str]:
     said = []
     if labels.special:
         said.append(
-            f"Special missing values (.A to .Z, ._) in {_listed(labels.special)} are read as missing; which of them a "
+            f"Special missing values (.A to .Z, ._) in {listed(labels.special)} are read as missing; which of them a "
             "record has is not kept."
         )
     own = [name for name, form in labels.formats.items() if not _OWN_FORMATS.fullmatch(form)]
     unlabelled = [name for name in own if name not in labels.values]
     if unlabelled and catalog is None:
         said.append(
-            f"Formats of {_listed(unlabelled)} may have labels in a catalogue (.sas7bcat), which is not read. Give it "
+            f"Formats of {listed(unlabelled)} may have labels in a catalogue (.sas7bcat), which is not read. Give it "
             "with catalog=."
         )
     return said
@@ -136,10 +128,6 @@ def _fits_version_5(table: pa.Table, labels: ValueLabels) -> bool:
     )
 
 
-def _listed(names: Any) -> str:
-    return ", ".join(map(repr, names))
-
-
 SAS = Format(
     "sas",
     "SAS",
@@ -147,6 +135,7 @@ SAS = Format(
     read_sas,
     write_xpt,
     "`.xpt`, with the labels of the variables",
+    options=frozenset({"encoding", "catalog", "max_unpacked_gb"}),
     extra="spss",
     tells_empty=False,
     read_only=(".sas7bdat",),

@@ -2,12 +2,14 @@
 
 import hashlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from shoal.errors import FileError
+from shoal.files import sha256
 
 
 class Stamp(NamedTuple):
@@ -36,6 +38,41 @@ def check_stamp(path: Path, stamp: Stamp) -> None:
         f"{path.name!r} has changed while it was in use: it is not the file that was opened. Nothing was written. "
         "Start again when no other program writes to it, or use a copy."
     )
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of a table, in the order in which they are read, and their state when they were opened.
+
+    Attributes
+    ----------
+    named_in : Path or None
+        The folder below which their names are a part of the table.
+    """
+
+    paths: tuple[Path, ...] = ()
+    stamps: tuple[Stamp, ...] = ()
+    named_in: Path | None = None
+
+    @staticmethod
+    def of(*paths: Path) -> "Files":
+        """Return files as they are now."""
+        return Files(paths, tuple(map(Stamp.of, paths)))
+
+    def check(self) -> None:
+        """Raise if one of them has changed."""
+        for path, stamp in zip(self.paths, self.stamps, strict=True):
+            check_stamp(path, stamp)
+
+    def sha256(self) -> str:
+        """Return the SHA-256 of the only file; of several, or with their names, that of the list of their SHA-256."""
+        found = [sha256(path) for path in self.paths]
+        if self.named_in is not None:
+            names = (path.relative_to(self.named_in) for path in self.paths)
+            found = [f"{digest} {name}" for digest, name in zip(found, names, strict=True)]
+        self.check()
+        is_list = len(found) != 1 or self.named_in is not None
+        return hashlib.sha256("\n".join(found).encode()).hexdigest() if is_list else found[0]
 
 
 def sha256_of_records(table: pa.Table) -> str:

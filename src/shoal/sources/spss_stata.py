@@ -12,33 +12,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.sources.clean import check_finite, with_columns
-from shoal.sources.format import Format, Notes
+from shoal.sources.format import About, Content, Format
 from shoal.sources.labelled_files import labels_for, overwrite, pyreadstat_for, read_labelled, write_labelled
+from shoal.sources.reading import Reading, Receipt
 
 
-def read_sav(
-    path: Path,
-    columns: Sequence[str] | None = None,
-    encoding: str | None = None,
-    max_unpacked_gb: float | None = None,
-) -> tuple[pa.Table, Notes]:
+def read_sav(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
     """Read an SPSS file. User-defined missing values are kept and listed in the labels."""
     reader = pyreadstat_for(path).read_sav
-    table, labels = read_labelled(reader, path, columns, max_unpacked_gb, encoding=encoding, user_missing=True)
-    return _times_rounded(table, 10), Notes(labels=labels)
+    table, labels = read_labelled(reader, path, columns, reading, user_missing=True)
+    return Content.of(_times_rounded(table, 10), Receipt(reading, reading), labels)
 
 
-def read_dta(path: Path, columns: Sequence[str] | None = None, encoding: str | None = None) -> tuple[pa.Table, Notes]:
+def read_dta(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
     """Read a Stata file. Missing values, including extended ones (.a to .z), become null."""
     reader = pyreadstat_for(path).read_dta
     # Such a file is not compressed, so it has no limit.
-    table, labels = read_labelled(reader, path, columns, math.inf, encoding=encoding, user_missing=True)
-    return table, Notes(labels=labels)
+    limitless = reading.model_copy(update={"max_unpacked_gb": math.inf})
+    table, labels = read_labelled(reader, path, columns, limitless, user_missing=True)
+    return Content.of(table, Receipt(reading, reading), labels)
 
 
-def write_sav(table: pa.Table, path: Path, ending: str = ".sav", notes: object = None) -> None:
+def write_sav(table: pa.Table, path: Path, ending: str = ".sav", like: About | None = None) -> None:
     """Write an SPSS file, with the input labels that still apply."""
-    labels = labels_for(notes, table)
+    labels = labels_for(None if like is None else like.labels, table)
     ranges = {name: [{"lo": low, "hi": high} for low, high in found] for name, found in labels.missing.items()}
     options = {
         "variable_value_labels": labels.values,
@@ -51,10 +48,10 @@ def write_sav(table: pa.Table, path: Path, ending: str = ".sav", notes: object =
     overwrite(path, 92, b"01 Jan 7000:00:00")
 
 
-def write_dta(table: pa.Table, path: Path, ending: str = ".dta", notes: object = None) -> None:
+def write_dta(table: pa.Table, path: Path, ending: str = ".dta", like: About | None = None) -> None:
     """Write a Stata file, with the input labels that still apply."""
     check_finite(table, "Stata")
-    labels = labels_for(notes, table)
+    labels = labels_for(None if like is None else like.labels, table)
     options = {"variable_value_labels": labels.values}
     write_labelled(pyreadstat_for(path).write_dta, _times_rounded(table, 1000), path, labels, options)
     with open(path, "rb") as file:
@@ -77,6 +74,7 @@ SPSS = Format(
     read_sav,
     write_sav,
     "the same, with labels",
+    options=frozenset({"encoding", "max_unpacked_gb"}),
     extra="spss",
     tells_empty=False,
     loses="integers beyond 2^53, decimals of more than 15 digits, time zones, parts of milliseconds; an empty text is "
@@ -89,6 +87,7 @@ STATA = Format(
     read_dta,
     write_dta,
     "the same, with labels",
+    options=frozenset({"encoding"}),
     extra="spss",
     tells_empty=False,
     loses="integers beyond 2^53, decimals of more than 15 digits, time zones, parts of milliseconds, extended missing "

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
-from shoal.errors import FileError, ParameterError
+from shoal.errors import FileError
 
 MAX_UNPACKED_GB = 2.0
 """Default limit, in GB of 10^9 bytes."""
@@ -104,10 +104,8 @@ class Limit:
     """
 
     def __init__(self, path: Path, max_unpacked_gb: float | None = None) -> None:
-        given = MAX_UNPACKED_GB if max_unpacked_gb is None else max_unpacked_gb
-        if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
-            raise ParameterError(f"max_unpacked_gb={given!r} must be a number above 0.")
-        self.path, self.gb, self.n_bytes = path, given, int(min(given * 1e9, 2**62))
+        gb = MAX_UNPACKED_GB if max_unpacked_gb is None else max_unpacked_gb
+        self.path, self.gb, self.n_bytes = path, gb, int(min(gb * 1e9, 2**62))
 
     def check(self, n_bytes: int) -> None:
         """Raise if the file expands to more than the limit."""

@@ -20,15 +20,17 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import kernels
+from shoal.arrays import check_seed
+from shoal.columns.schema import Kind
 from shoal.errors import InputError, ParameterError, RecountError
 from shoal.kernels import Departures, Window
 from shoal.stream import state
 from shoal.stream.batch_frames import Back, as_arrow
+from shoal.stream.cell_values import Encoded, publish
 from shoal.stream.clock import Clock
 from shoal.stream.contiguous import floats_of, is_plain, no_rows, one_batch, together
 from shoal.stream.keys import MISSING, Keys, keys_of, tags_of
-from shoal.stream.quasi_identifiers import Encoded, Ordinal
-from shoal.stream.rules import Rules, as_rules, refuse_unknown
+from shoal.stream.rules import Rules, as_rules
 from shoal.stream.stream_columns import Layout
 from shoal.stream.summary import Summary
 from shoal.stream.unit_ranges import EPOCH
@@ -174,11 +176,9 @@ class Stream:
         seed: Seed = None,
         **unknown: Any,
     ) -> None:
-        refuse_unknown(unknown)
-        if not (seed is None or isinstance(seed, int | np.integer)):
-            raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
-        given = {name: value for name, value in locals().items() if name in Rules.__dataclass_fields__ and name != "k"}
-        self._begin(as_rules(k, **given), on_side, clock)
+        check_seed(seed)
+        given = {name: value for name, value in locals().items() if name in Rules.model_fields and name != "k"}
+        self._begin(as_rules(k, **given, **unknown), on_side, clock)
 
     def _begin(self, rules: Rules, on_side: OnSide | None, clock: Callable[[], float]) -> None:
         self._lock = threading.RLock()
@@ -522,7 +522,7 @@ def _publish(layout: Layout, members: pa.RecordBatch, sizes: Labels) -> pa.Recor
     read = layout.read(members)
     columns = {name: members.column(name) for name in layout.released.names}
     for column in layout.quasi:
-        columns[column.name] = column.publish(columns[column.name], read[column.name], sizes)
+        columns[column.name] = publish(column, columns[column.name], read[column.name], sizes)
     released = pa.RecordBatch.from_arrays(list(columns.values()), schema=layout.released)
     _recount(layout, members, released, sizes)
     return released
@@ -584,7 +584,7 @@ def _faults(layout: Layout, read: dict[str, Encoded], rules: Rules) -> list[_Fau
             found.append(_Fault(column.name, Reason.MISSING, np.asarray(encoded.keys == MISSING)))
         elif not all_finite:
             found.append(_Fault(column.name, Reason.MISSING, np.isnan(encoded.values)))
-            infinite = Reason.UNKNOWN_LEVEL if isinstance(column, Ordinal) else Reason.INFINITE
+            infinite = Reason.UNKNOWN_LEVEL if column.kind is Kind.ORDINAL else Reason.INFINITE
             found.append(_Fault(column.name, infinite, np.isinf(encoded.values)))
     allowed = {Reason.MISSING} if rules.missing == "own-value" else set()
     return [fault for fault in found if fault.reason not in allowed and fault.where.any()]

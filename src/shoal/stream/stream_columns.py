@@ -8,11 +8,12 @@ import pyarrow as pa
 
 from shoal import kernels
 from shoal.columns.prepare import CAST_ERRORS
+from shoal.columns.schema import Column, Kind, Roles, Schema
 from shoal.errors import SchemaError
 from shoal.kernels import Tuples
+from shoal.stream.cell_values import Encoded, indicator, is_placed, published_type, read
 from shoal.stream.contiguous import no_rows
 from shoal.stream.keys import Keys, tags_of
-from shoal.stream.quasi_identifiers import Date, Encoded, Ordinal, Quasi, as_quasi, indicator
 from shoal.stream.rules import Rules
 from shoal.stream.unit_ranges import Ranges
 from shoal.typing import Labels, Matrix, Vector
@@ -29,29 +30,33 @@ class Layout:
     @classmethod
     def of(cls, schema: pa.Schema, rules: Rules) -> "Layout":
         """Fit the rules to the columns of a batch."""
-        quasi = rules.quasi_identifiers
-        if quasi is None:
-            named = {*rules.confidential, *rules.other, *rules.identifiers, *rules.tracked, rules.subject}
-            quasi = tuple(name for name in schema.names if name not in named)
-        roles = [*quasi, *rules.confidential, *rules.other, *rules.tracked]
+        roles = [*_quasi_names(schema, rules), *rules.confidential, *rules.other, *rules.tracked]
         roles += [rules.subject] if rules.subject else []
         _refuse(schema, roles, rules.identifiers)
         kept = [field for field in schema if field.name not in rules.identifiers]
         return cls(rules, pa.schema([pa.field(field.name, field.type) for field in kept]))
 
     @cached_property
-    def quasi(self) -> tuple[Quasi, ...]:
-        """The quasi-identifiers, in the order of the columns."""
-        names = self.rules.quasi_identifiers
-        if names is None:
-            passed = {*self.rules.confidential, *self.rules.other, *self.rules.tracked, self.rules.subject}
-            names = tuple(name for name in self.schema.names if name not in passed)
-        return tuple(as_quasi(name, self.schema.field(name).type, self.rules) for name in names)
+    def quasi(self) -> tuple[Column, ...]:
+        """The quasi-identifiers, in the order of the rules or, where those leave them open, of the columns."""
+        names = _quasi_names(self.schema, self.rules)
+        if not names:
+            return ()
+        types = pa.schema([(name, _as_text(self.schema.field(name).type)) for name in names])
+        settings = {name: given for name, given in self.rules.columns.items() if name in names}
+        columns = Schema.of(types, Roles(quasi_identifiers=names), settings).quasi
+        for column in columns:
+            if column.kind is Kind.ORDINAL and column.settings.order is None:
+                raise SchemaError(
+                    f"Column {column.name!r} has ordered categories; say its levels, lowest first: "
+                    f'columns={{{column.name!r}: {{"order": [...]}}}}.'
+                )
+        return columns
 
     @cached_property
     def released(self) -> pa.Schema:
         """The columns of a released batch."""
-        types = {column.name: column.released(self.schema.field(column.name).type) for column in self.quasi}
+        types = {column.name: published_type(column, self.schema.field(column.name).type) for column in self.quasi}
         hidden = {*self.rules.tracked, self.rules.subject} - {*self.rules.confidential, *self.rules.other}
         kept = [field for field in self.schema if field.name not in hidden]
         return pa.schema([pa.field(field.name, types.get(field.name, field.type)) for field in kept])
@@ -68,24 +73,21 @@ class Layout:
         return {**subject, **self.rules.diverse}
 
     @cached_property
-    def placed(self) -> tuple[Quasi, ...]:
+    def placed(self) -> tuple[Column, ...]:
         """The columns with numeric positions: all but the nominal ones."""
-        return tuple(column for column in self.quasi if column.placed)
+        return tuple(filter(is_placed, self.quasi))
 
     @property
     def code_weights(self) -> tuple[float, ...]:
         """The distance of two different codes: of nominal columns, and of present against missing."""
-        told = [column for column in self.quasi if not column.placed or self.rules.missing == "own-value"]
-        return tuple(self._weight(column) ** 2 for column in told)
-
-    def _weight(self, column: Quasi) -> float:
-        return float(self.rules.weights.get(column.name, 1.0))
+        coded = [column for column in self.quasi if not is_placed(column) or self.rules.missing == "own-value"]
+        return tuple(column.settings.weight**2 for column in coded)
 
     def ranges(self) -> Ranges:
         """Return the declared ranges; the others are learned later."""
         bounds = np.full((2, len(self.placed)), np.nan)
         for j, column in enumerate(self.placed):
-            if isinstance(column, Ordinal):
+            if column.kind is Kind.ORDINAL:
                 bounds[:, j] = 0.0, 1.0
             elif column.name in self.rules.ranges:
                 bounds[:, j] = _bounds(column, self.rules.ranges[column.name])
@@ -117,7 +119,7 @@ class Layout:
 
     def read(self, rows: pa.RecordBatch) -> dict[str, Encoded]:
         """Read the quasi-identifiers of some tuples."""
-        return {column.name: column.read(rows.column(column.name)) for column in self.quasi}
+        return {column.name: read(column, rows.column(column.name)) for column in self.quasi}
 
     def values(self, read: dict[str, Encoded]) -> list[Vector]:
         """Return the columns with numeric positions, NaN where missing."""
@@ -129,7 +131,7 @@ class Layout:
 
     @cached_property
     def _weights(self) -> Vector:
-        return np.array([self._weight(column) for column in self.placed])
+        return np.array([column.settings.weight for column in self.placed], dtype=np.float64)
 
     def codes(self, read: dict[str, Encoded], n_tuples: int) -> Keys:
         """Return the codes, which are only compared for equality, shape (n_tuples, n_codes)."""
@@ -186,13 +188,26 @@ def _as_typed(field: pa.Field, column: pa.Array) -> pa.Array:
         ) from None
 
 
-def _bounds(column: Quasi, pair: tuple[object, object]) -> tuple[float, float]:
-    if isinstance(column, Date):
+def _quasi_names(schema: pa.Schema, rules: Rules) -> tuple[str, ...]:
+    """Return the quasi-identifiers: those of the rules, or all columns without another role."""
+    if rules.quasi_identifiers is not None:
+        return rules.quasi_identifiers
+    others = {*rules.confidential, *rules.other, *rules.identifiers, *rules.tracked, rules.subject}
+    return tuple(name for name in schema.names if name not in others)
+
+
+def _as_text(type_: pa.DataType) -> pa.DataType:
+    """Return a type, or text for the values of lines that were not parsed."""
+    is_bytes = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+    return pa.string() if any(is_so(type_) for is_so in is_bytes) else type_
+
+
+def _bounds(column: Column, pair: tuple[object, object]) -> tuple[float, float]:
+    if column.kind is Kind.DATE:
         try:
-            ends = pa.array(list(pair)).cast(column.unit)
+            low, high = _there(read(column, pa.array(list(pair)).cast(column.type)).values)
         except CAST_ERRORS:
-            raise SchemaError(f"The range of column {column.name!r} cannot be read as {column.unit}.") from None
-        low, high = column.read(ends).values  # type: ignore[misc]
+            raise SchemaError(f"The range of column {column.name!r} cannot be read as {column.type}.") from None
         return float(low), float(high)
     if not all(isinstance(end, int | float) for end in pair):
         raise SchemaError(f"The range of column {column.name!r} is a pair of numbers.")

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from block_tables import ROLES, job
-from shoal.engines.disk import disk_release, engine
+from shoal.engines.blocks import driver
+from shoal.engines.disk import disk_release
 from shoal.engines.disk.scratch import scratch_of
 from shoal.release import run
 from shoal.sources.batches import open_batches
 
 MOMENTS = {
-    "refining": (engine, "refine_cells", 1),
-    "publishing": (engine, "publish", 3),
+    "refining": (driver, "refine_cells", 1),
+    "publishing": (driver, "publish", 3),
     "writing": (disk_release.DiskRelease, "write_table", 1),
 }
 """What is called at a moment, and for which time."""

@@ -10,6 +10,7 @@ import pytest
 from damages import MOMENTS, damage, files_of, flipped, missing, truncated, watched, written
 
 from block_tables import people
+from shoal.engines.blocks import driver
 from shoal.engines.disk import disk_release, engine
 from shoal.engines.disk.checked_files import DamagedError, keep, open_checked
 from shoal.errors import FileError
@@ -36,18 +37,18 @@ def test_a_release_from_damaged_scratch_is_the_same_bytes(left, seed):
 def test_what_is_damaged_is_made_again_and_nothing_else(left, monkeypatch):
     folder, _, scratch, release = left
     shutil.copytree(folder / "publishing", scratch)
-    truncated(scratch / "border-1" / "block-1.piece", np.random.default_rng(0), [])
-    calls, original = [], engine.refine_cells
-    monkeypatch.setattr(engine, "solve", None)  # its pieces are sound
+    truncated(scratch / "border-round-1" / "block-1.piece", np.random.default_rng(0), [])
+    calls, original = [], driver.refine_cells
+    monkeypatch.setattr(driver, "solve", None)  # its pieces are sound
 
-    def counted(records, blueprint, number, threads):
+    def counted(records, blueprint, number):
         calls.append(number >> 20)
-        return original(records, blueprint, number, threads)
+        return original(records, blueprint, number)
 
-    monkeypatch.setattr(engine, "refine_cells", counted)
+    monkeypatch.setattr(driver, "refine_cells", counted)
 
     assert written(folder) == release
-    assert calls.count(list(engine.STAGES).index("border 1")) == 1
+    assert calls.count(1) == 1
 
 
 def test_pieces_that_are_damaged_while_a_release_is_written_are_made_again(left, monkeypatch):
@@ -55,7 +56,7 @@ def test_pieces_that_are_damaged_while_a_release_is_written_are_made_again(left,
     original = disk_release.DiskRelease.write_table
 
     def damaging(self, *arguments):
-        for path in files_of(self._scratch / "published"):
+        for path in files_of(self._scratch / "publish"):
             flipped(path, np.random.default_rng(1), [])
         return original(self, *arguments)
 
@@ -148,4 +149,4 @@ def test_a_complete_stage_is_on_the_disk_before_its_note_is(left, monkeypatch):
     monkeypatch.setattr(engine, "keep", noted)
 
     assert written(folder) == release
-    assert stages == ["fit", "assign", "solve", "border-1", "published"]
+    assert stages == ["fit", "assign", "solve", "border-round-1", "publish"]

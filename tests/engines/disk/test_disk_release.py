@@ -14,7 +14,7 @@ import pytest
 
 import shoal
 from block_tables import ROLES, batches, job, multiset, people
-from shoal.engines.blocks.in_process import in_process
+from shoal.engines.blocks import driver, sample
 from shoal.engines.disk import disk_release, engine
 from shoal.engines.disk.checked_files import open_checked
 from shoal.engines.disk.scratch import scratch_of
@@ -22,6 +22,7 @@ from shoal.errors import FileError, GuaranteeError, ParameterError
 from shoal.job import Job
 from shoal.release import run
 from shoal.sources.batches import open_batches
+from toy_engine import toy_release
 
 QUASI = [*ROLES["quasi_identifiers"], *ROLES["by"]]
 
@@ -58,7 +59,7 @@ def test_files_order_row_groups_memory_and_threads_do_not_change_the_release(fol
     seven = made(folder, "parts", "second.parquet", memory="300MB", threads=2)
 
     assert seven.equals(one)
-    assert multiset(one) == multiset(in_process(disk_job(folder), [people(700)]).published)
+    assert multiset(one) == multiset(toy_release(disk_job(folder), [people(700)]).published)
     assert hidden(folder) == []
 
 
@@ -112,7 +113,8 @@ def _arguments(**given):
 KILLED = """
 import os, signal, sys
 import shoal.engines.blocks.blueprint
-from shoal.engines.disk import disk_release, engine
+from shoal.engines.blocks import driver
+from shoal.engines.disk import disk_release
 from shoal.job import Job
 from shoal.release import run
 
@@ -123,7 +125,7 @@ run(Job.load(sys.argv[1]), threads=1)
 """
 
 
-def killed(folder, asked, place="engine.publish"):
+def killed(folder, asked, place="driver.publish"):
     """Run a job in a process that is killed when it comes to a place, by default when it begins to publish."""
     (folder / "job.toml").write_text(asked.to_toml())
     command = [sys.executable, "-c", KILLED, folder / "job.toml", place]
@@ -138,7 +140,7 @@ def test_the_same_job_continues_after_a_kill_with_the_seed_that_was_drawn(folder
 
     assert not (folder / "release.parquet").exists()
 
-    monkeypatch.setattr(engine, "solve", None)  # its pieces are complete
+    monkeypatch.setattr(driver, "solve", None)  # its pieces are complete
     continued = made(folder, seed=None)
     monkeypatch.undo()
     monkeypatch.setattr("shoal.engines.blocks.blueprint.BLOCK_RECORDS", 200)
@@ -149,7 +151,7 @@ def test_the_same_job_continues_after_a_kill_with_the_seed_that_was_drawn(folder
 
 def test_a_job_that_was_killed_while_it_wrote_has_all_measures_when_it_continues(folder, monkeypatch):
     killed(folder, disk_job(folder), "disk_release.DiskRelease.write_table")
-    monkeypatch.setattr(engine, "publish", None)  # everything is published
+    monkeypatch.setattr(driver, "publish", None)  # everything is published
     continued = made(folder)
     monkeypatch.undo()
     monkeypatch.setattr("shoal.engines.blocks.blueprint.BLOCK_RECORDS", 200)
@@ -205,13 +207,13 @@ def test_a_second_process_with_the_same_job_is_refused(folder):
 
 
 def test_an_input_that_changes_during_the_run_is_refused(folder, monkeypatch):
-    original = engine.solve
+    original = driver.solve
 
     def changing(*arguments):
         os.utime(folder / "people.parquet", ns=(1, 1))
         return original(*arguments)
 
-    monkeypatch.setattr(engine, "solve", changing)
+    monkeypatch.setattr(driver, "solve", changing)
     with pytest.raises(FileError, match="has changed"):
         made(folder)
 
@@ -242,7 +244,7 @@ def test_ctrl_c_leaves_nothing_behind(folder, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine, "refine_cells", interrupted)
+    monkeypatch.setattr(driver, "refine_cells", interrupted)
     with pytest.raises(KeyboardInterrupt):
         made(folder)
 
@@ -315,11 +317,7 @@ def test_equal_points_are_distributed_by_content_with_every_value_in_each_block(
 
 def test_equal_points_beside_others_do_not_depend_on_order(tmp_path, monkeypatch):
     # A sample of one record cannot tell that not all points are equal.
-    monkeypatch.setattr(
-        "shoal.engines.blocks.blueprint.Summary.of", _small_samples(shoal.engines.blocks.blueprint.Summary.of, 1)
-    )
-    whole = engine.Sample.of
-    monkeypatch.setattr(engine.Sample, "of", staticmethod(lambda *arguments: whole(*arguments[:3], size=1)))
+    monkeypatch.setattr(sample, "SAMPLE", 1)
     table = pa.table({"a": np.r_[np.zeros(880), np.arange(20.0)], "illness": np.arange(900)})
     pq.write_table(table, tmp_path / "one.parquet")
     pq.write_table(pa.concat_tables(batches(table, 1, shuffled=2)), tmp_path / "two.parquet")
@@ -327,27 +325,21 @@ def test_equal_points_beside_others_do_not_depend_on_order(tmp_path, monkeypatch
 
     one, two = (made(tmp_path, f"{name}.parquet", f"{name}-release.parquet", **asked) for name in ("one", "two"))
     assert two.equals(one)
+    assert multiset(one) == multiset(toy_release(job(k=3, **asked), [table]).published)
 
 
 def test_a_leaf_that_the_sample_did_not_see_is_cut_further(tmp_path, monkeypatch):
     # A sample of ten records cannot tell where most records are.
-    monkeypatch.setattr(
-        "shoal.engines.blocks.blueprint.Summary.of", _small_samples(shoal.engines.blocks.blueprint.Summary.of)
-    )
+    monkeypatch.setattr(sample, "SAMPLE", 10)
     rng = np.random.default_rng(4)
     a = np.concatenate([rng.uniform(0, 1_000, 300), rng.normal(0, 0.1, 1_500)])
-    pq.write_table(pa.table({"a": a, "b": rng.normal(size=1_800)}), tmp_path / "skewed.parquet")
-    roles = {"quasi_identifiers": ("a", "b")}
-    written = made(tmp_path, "skewed.parquet", roles=roles, columns={})
+    table = pa.table({"a": a, "b": rng.normal(size=1_800)})
+    pq.write_table(table, tmp_path / "skewed.parquet")
+    asked = {"roles": {"quasi_identifiers": ("a", "b")}, "columns": {}}
+    written = made(tmp_path, "skewed.parquet", **asked)
 
     assert written.num_rows == 1_800
-
-
-def _small_samples(of, size=10):
-    def small(batch, schema, seed, first_record=None, **given):
-        return of(batch, schema, seed, first_record, sample_size=size)
-
-    return staticmethod(small)
+    assert multiset(written) == multiset(toy_release(job(k=3, **asked), [table]).published)
 
 
 @pytest.mark.parametrize("ending", ["arrow", "csv"])

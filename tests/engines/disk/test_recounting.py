@@ -7,7 +7,6 @@ import shoal
 from block_tables import people
 from shoal import LDiversity, TCloseness
 from shoal.engines.disk.memory import Budget
-from shoal.engines.disk.recounting import audit_on_disk
 from shoal.errors import ParameterError, SchemaError
 
 ASKED = {"quasi_identifiers": ["city", "grade", "region"], "confidential": ["illness", "note"], "k": 2}
@@ -28,7 +27,7 @@ def small_buffers(monkeypatch):
 def test_parts_are_counted_as_the_whole_table_is(path, subject):
     models = [LDiversity("illness", l=2)] if subject else [TCloseness("note", t=0.3), LDiversity("illness", l=2)]
     whole = shoal.audit(path, **ASKED, models=models, subject=subject)
-    parts = audit_on_disk(path, **ASKED, models=models, subject=subject)
+    parts = shoal.audit(path, **ASKED, memory="1GB", models=models, subject=subject)
 
     assert parts.sizes == whole.sizes
     assert (parts.n_classes, parts.smallest, parts.n_below) == (whole.n_classes, whole.smallest, whole.n_below)
@@ -44,7 +43,7 @@ def test_a_leak_in_one_class_is_found(path, tmp_path):
     table = pa.table({"a": np.repeat(np.arange(300), 4), "b": np.repeat(["x", "y"], 600)})
     leaking = table.set_column(0, "a", pa.array(np.concatenate([[999], np.repeat(np.arange(300), 4)[1:]])))
     pq.write_table(leaking, tmp_path / "leaking.parquet")
-    found = audit_on_disk(tmp_path / "leaking.parquet", quasi_identifiers=["a", "b"], k=3)
+    found = shoal.audit(tmp_path / "leaking.parquet", quasi_identifiers=["a", "b"], k=3, memory="1GB")
 
     assert not found.holds
     assert (found.smallest, found.n_below) == (1, 1)
@@ -52,6 +51,6 @@ def test_a_leak_in_one_class_is_found(path, tmp_path):
 
 def test_what_cannot_be_counted_in_parts_is_refused(path):
     with pytest.raises(ParameterError, match="each person once"):
-        audit_on_disk(path, **ASKED, models=[TCloseness("note", t=0.3)], subject="name")
+        shoal.audit(path, **ASKED, models=[TCloseness("note", t=0.3)], subject="name", memory="1GB")
     with pytest.raises(SchemaError, match="no column 'zip'"):
-        audit_on_disk(path, quasi_identifiers=["zip"])
+        shoal.audit(path, quasi_identifiers=["zip"], memory="1GB")

@@ -22,14 +22,12 @@ import pytest
 import shoal
 from block_tables import ROLES, batches, job, multiset, people
 from shoal import LDiversity, TCloseness
-from shoal.engines.blocks import blueprint
-from shoal.engines.blocks.in_process import in_process
-from shoal.engines.disk.recounting import audit_on_disk
+from shoal.engines.blocks import blueprint, driver
 from shoal.engines.spark import catalogue_table, engine, parquet_folder, sessions
-from shoal.engines.spark import spark_release as release_module
 from shoal.engines.spark.spark_release import execute_job
 from shoal.errors import DatabaseError, FileError, GuaranteeError, ParameterError, SchemaError
 from shoal.sources.batches import open_batches
+from toy_engine import toy_release
 from waits import wait_until
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -302,7 +300,7 @@ def persisted(spark):
 
 def test_a_job_of_which_an_executor_dies_leaves_nothing_persisted(spark, monkeypatch):
     before = persisted(spark)
-    monkeypatch.setattr(engine, "publish", lambda *_: os._exit(1))
+    monkeypatch.setattr(driver, "_published_part", lambda *_: os._exit(1))
     with pytest.raises(Exception, match="Python worker exited unexpectedly"):
         shoal.spark.anonymize(spark.range(9), k=3, quasi_identifiers="id", seed=1)
 
@@ -457,8 +455,8 @@ WEIGHTED = job(models=[TCloseness("illness", t=0.3)], roles={**ROLES, "weights":
 @pytest.mark.parametrize(
     ("asked", "table"), [(PERSONS, people(N)), (WEIGHTED, with_weights(people(N)))], ids=["l", "t"]
 )
-def test_models_persons_and_survey_weights_are_kept_as_they_are_in_process(spark, asked, table):
-    wanted = in_process(asked, [table])
+def test_models_persons_and_survey_weights_are_kept_as_they_are_toy_release(spark, asked, table):
+    wanted = toy_release(asked, [table])
     with execute_job(asked, spark.createDataFrame(table)) as release:
         assert release.verdict.sizes == wanted.verdict.sizes
         assert release.verdict.subjects == wanted.verdict.subjects
@@ -468,7 +466,7 @@ def test_models_persons_and_survey_weights_are_kept_as_they_are_in_process(spark
 
 
 def test_a_model_that_no_release_satisfies_is_refused_before_records_are_sent(spark, monkeypatch):
-    monkeypatch.setattr(release_module, "made", lambda *_: pytest.fail("records were sent to blocks"))
+    monkeypatch.setattr(driver, "_in_leaves", lambda *_: pytest.fail("records were sent to blocks"))
     asked = job(models=[LDiversity("illness", l=4)])
     with pytest.raises(GuaranteeError, match="not even by all 50 records in one class, which have 3 different values"):
         execute_job(asked, spark.createDataFrame(people(50)))
@@ -488,6 +486,19 @@ def test_half_of_all_records_may_be_equal_and_a_column_constant(spark):
     assert max(counts.values()) < 3 * blueprint.block_size(2, 3, 1)
     with release:
         assert sorted(collected(release)["c"].to_pylist()) == sorted(whole["c"].to_pylist())
+
+
+def test_leaves_that_are_too_large_are_cut_further_as_by_other_engines(spark, monkeypatch):
+    grown = blueprint.Forest.grown
+    monkeypatch.setattr(
+        blueprint.Forest, "grown", staticmethod(lambda *given: grown(*given[:4], 5 * given[4], *given[5:]))
+    )
+    calls, reassign = [], engine._SparkEngine.reassign
+    monkeypatch.setattr(engine._SparkEngine, "reassign", lambda *given: calls.append(given[2]) or reassign(*given))
+    table = people(2_000)
+    with execute_job(job(k=3), spark.createDataFrame(table)) as release:
+        assert multiset(collected(release)) == multiset(toy_release(job(k=3), batches(table, 3)).published)
+    assert calls
 
 
 def test_an_empty_dataframe_is_refused(spark):
@@ -548,7 +559,7 @@ def test_one_core_runs_the_same_job_file_and_writes_the_same_records(spark, lake
     told = []
     spark.sparkContext.setJobGroup("mine", "my job")
     release = shoal.run(file, save_job=tmp_path / "saved.toml", progress=lambda *done: told.append(done))
-    audited = audit_on_disk(path, quasi_identifiers=list(release.verdict.quasi_identifiers), k=5)
+    audited = shoal.audit(path, quasi_identifiers=list(release.verdict.quasi_identifiers), k=5, memory="1GB")
 
     assert multiset(pq.read_table(path)) == multiset(on_disk)
     assert audited.holds
@@ -562,14 +573,14 @@ def test_one_core_runs_the_same_job_file_and_writes_the_same_records(spark, lake
 
 @pytest.mark.parametrize("spark", ["cluster"], indirect=True)
 def test_a_cluster_of_which_a_worker_is_killed_publishes_the_same_records(spark, cluster, lake, on_disk, monkeypatch):
-    refined = engine._refined
+    published = engine._SparkEngine.publish
 
-    def after_a_loss(cells, *given):
-        assert cells.count() == N
+    def after_a_loss(self, cells, *given):
+        assert cells.frame.count() == N
         cluster.workers[0].kill()
-        return refined(cells, *given)
+        return published(self, cells, *given)
 
-    monkeypatch.setattr(engine, "_refined", after_a_loss)
+    monkeypatch.setattr(engine._SparkEngine, "publish", after_a_loss)
     with execute_job(VISITS, spark.read.parquet(str(lake))) as release:
         assert release.verdict.holds
         assert multiset(collected(release)) == multiset(on_disk)
@@ -581,7 +592,7 @@ warnings.simplefilter("ignore")
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 import shoal.job
-from shoal.engines.blocks import blueprint
+from shoal.engines.blocks import blueprint, driver
 from shoal.engines.spark.spark_release import execute_job
 
 blueprint.BLOCK_RECORDS = 1
@@ -613,7 +624,7 @@ def test_spark_connect_publishes_the_same_records_and_tags_its_jobs(connect_sett
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stderr
-    assert multiset(pq.read_table(paths[-1])) == multiset(in_process(asked, [table]).published)
+    assert multiset(pq.read_table(paths[-1])) == multiset(toy_release(asked, [table]).published)
     assert done.stdout.splitlines()[-1] == f"{N} set()"
     events = "".join(file.read_text() for file in (tmp_path / "events").iterdir())
     assert [stage for stage in STAGES if f"shoal: {stage}" not in events] == []

@@ -9,6 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from papers.incremental.formulas import (
+    CRITICAL_HEAD_START,
+    critical_share,
+    deadline_share,
+    earliest,
+    optimal_share,
+)
 from shoal import ParameterError
 from shoal.incremental.planning import (
     ALPHA,
@@ -20,13 +27,6 @@ from shoal.incremental.planning import (
     as_seconds,
     plan,
     spoken,
-)
-from shoal.incremental.planning.formulas import (
-    CRITICAL_HEAD_START,
-    critical_share,
-    deadline_share,
-    earliest,
-    optimal_share,
 )
 from shoal.incremental.planning.timeline_svg import timeline
 

@@ -1,8 +1,8 @@
 """Columns: what each column is taken for and what it is for, with every finding and its remedies."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, get_args
+from dataclasses import dataclass, replace
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,17 +14,20 @@ from shoal.app.draft import (
     undecided,
     with_columns,
     with_field,
-    with_helper,
+    with_helpers,
     with_remedy,
     with_roles,
 )
+from shoal.app.fields import VALUES, Field, Layout, Section, asked, field_of, sections
 from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.app.projects import Work
-from shoal.columns.schema import Aggregation, Kind, Role
+from shoal.columns.schema import ColumnSettings, Kind, Role
 from shoal.errors import ParameterError
 from shoal.findings import is_accepted
 from shoal.findings.finding import Finding, Remedy
+from shoal.job import Job
 from shoal.output.report.sentences import kind_in_words
+from shoal.sources import FieldReading
 
 ROLES = {
     Role.IDENTIFIER: "Leave out",
@@ -42,18 +45,21 @@ HELPS = {
     "weights": "survey weights",
 }
 
-_AGGREGATES = {
-    "mean": "the mean",
-    "median": "the median",
-    "mode": "the most frequent value",
-    "withhold": "the most frequent value, or missing where only one record has it",
-    "medoid": "the values of the record in its middle",
-    "interval": "the range of its values",
-    "set": "the set of its values",
-    "ancestor": "the smallest group of the hierarchy that holds them all",
-    "period": "the period of its dates",
+LAYOUT: Layout = {
+    "": (
+        *("kind", "order", "missing_codes", "weight", "aggregate", "round", "top", "bottom"),
+        *("keep_zeros", "fold"),
+    ),
+    "Ranges, groups and periods": ("hierarchy", "level", "outside", "distance", "step", "precision"),
+    "Equal values together or apart": ("steer",),
 }
-_VALUES = ("missing_codes", "null_values")
+_OF_ANY_ROLE = ("kind", "order", "steer")
+_OF_KINDS: Mapping[str, tuple[Kind | None, ...]] = {
+    "order": (Kind.ORDINAL, Kind.NOMINAL, None),
+    "fold": (Kind.ORDINAL, Kind.NOMINAL),
+    **dict.fromkeys(("round", "top", "bottom", "keep_zeros"), (Kind.NUMERIC,)),
+}
+"""Settings that only some kinds of columns have."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +88,12 @@ class Row:
         return told.replace("perhaps --subject", "perhaps it says whose record it is (page Protection)")
 
 
-def show(request: Request, problem: str = "", status: int = 200, find: str = "", only: str = "") -> Response:
+def show(request: Request, find: str = "", only: str = "") -> Response:
     """Show all columns, or those that a filter leaves."""
     work = work_of(request)
     draft = work.draft
     run = work.inspection(draft)
-    rows = rows_of(draft, run.result["columns"]) if run is not None and run.outcome == "done" else []
+    rows = rows_of(draft, work.facts(draft).get("columns", []))
     only = only or request.query_params.get("only", "")
     shown = [row for row in rows if _fits(row, find, only)]
     return render_step(
@@ -95,8 +101,6 @@ def show(request: Request, problem: str = "", status: int = 200, find: str = "",
         "columns",
         work,
         draft,
-        status=status,
-        problem=problem,
         run=run,
         rows=shown,
         n_rows=len(rows),
@@ -145,7 +149,7 @@ def change(request: Request, form: Form) -> str:
     return f"/work/{work.id}/columns" + (f"?only={only}" if only in ("undecided", "findings") else "")
 
 
-def show_one(request: Request, problem: str = "", status: int = 200) -> Response:
+def show_one(request: Request) -> Response:
     """Show the settings of one column."""
     work = work_of(request)
     draft, row = work.draft, _row(request, work)
@@ -155,22 +159,15 @@ def show_one(request: Request, problem: str = "", status: int = 200) -> Response
         values = work.runs.latest("preview", key)
         if values is None:
             values = work.runs.run(work.start("preview", draft, key, column=row.name))
-    fields = draft.input.fields.get(row.name) if draft.input is not None else None
     return render_step(
         request,
         "column",
         work,
         draft,
-        status=status,
-        problem=problem,
         row=row,
         roles=ROLES,
         kinds=KINDS,
-        helps=HELPS,
-        aggregates={name: _AGGREGATES.get(name, name) for name in get_args(Aggregation)},
-        settings=draft.columns.get(row.name),
-        fields=fields,
-        is_csv=_is_csv(work, draft),
+        sections=sections(_fields(draft, row), LAYOUT) + _reading(work, draft, row),
         values=values,
         words=lambda remedy: remedy_in_words(remedy, work.shows_values),
     )
@@ -183,37 +180,52 @@ def change_one(request: Request, form: Form) -> str:
     if form.has("remedy"):
         work.change(form.at, lambda draft: _with_remedy(draft, {row.number: row}, form.text("remedy")))
         return f"/work/{work.id}/columns/{row.number}"
-    is_number = row.facts["kind"] == Kind.NUMERIC
-    settings: dict[str, Any] = {
-        "kind": _kind(form.text("kind")),
-        "weight": form.number("weight", "The weight"),
-        "aggregate": form.text("aggregate"),
-        "round": form.whole("round", "The number of decimals"),
-        "top": form.number("top", "The largest value"),
-        "bottom": form.number("bottom", "The smallest value"),
-        "hierarchy": form.text("hierarchy"),
-        "level": form.whole("level", "The level"),
-        "step": form.number("step", "The step"),
-        "precision": form.text("precision"),
-        "fold": form.has("fold"),
-        "keep_zeros": form.has("keep_zeros"),
+    entry = _number if row.facts["kind"] == Kind.NUMERIC else str
+    settings = {name: value for field in _fields(work.draft, row) for name, value in field.read(form, entry).items()}
+    reading = {
+        name: value
+        for section in _reading(work, work.draft, row)
+        for field in section.fields
+        for name, value in field.read(form).items()
     }
-    for name in ("order", "missing_codes"):
-        # A hidden list is kept unless it is written anew, or its removal is asked for.
-        if form.lines(name) or form.has(f"remove_{name}") or form.has(f"shown_{name}"):
-            settings[name] = [_entry(line, is_number) for line in form.lines(name)]
-    fields = {name: form.raw(name) for name in ("decimal", "thousands", "date_format") if form.has(name)}
+    steering = {"steer": settings.pop("steer")} if "steer" in settings else {}
 
     def make(draft: Draft) -> Draft:
         draft = _with_roles(draft, {row.name: _role(form.text("role"))})
         draft = with_columns(draft, {row.name: settings})
-        nulls = form.lines("null_values")
-        if nulls or form.has("remove_null_values") or form.has("shown_null_values"):
-            draft = with_field(draft, row.name, {"null_values": nulls})
-        return with_field(draft, row.name, fields) if fields else draft
+        for name, weight in steering.items():
+            others = {column: given for column, given in draft.steer.items() if column != row.name}
+            draft = draft.with_changes(**{name: others | ({} if weight is None else {row.name: weight})})
+        return with_field(draft, row.name, reading) if reading else draft
 
     work.change(form.at, make)
     return f"/work/{work.id}/columns/{row.number}"
+
+
+def _fields(draft: Draft, row: Row) -> list[Field]:
+    """Return the settings that a column of this role and kind may have, and those that it has."""
+    given, kind = draft.columns.get(row.name), row.kind or row.facts["kind"]
+    weight = draft.steer.get(row.name)
+    steer = field_of(Job, "steer", None)
+    found = [
+        *(field_of(ColumnSettings, name, given) for name in asked(ColumnSettings)),
+        replace(steer, control="number", value="" if weight is None else f"{weight:g}", is_set=weight is not None),
+    ]
+    return [
+        field
+        for field in found
+        if field.is_set
+        or ((row.role is Role.QUASI or field.name in _OF_ANY_ROLE) and kind in _OF_KINDS.get(field.name, (kind,)))
+    ]
+
+
+def _reading(work: Work, draft: Draft, row: Row) -> list[Section]:
+    """Return how the fields of a column are read, in a file that has fields."""
+    if work.facts(draft)["read_as"]["kind"] != "csv":
+        return []
+    given = draft.input.fields.get(row.name) if draft.input is not None else None
+    fields = [field_of(FieldReading, name, given) for name in asked(FieldReading)]
+    return sections(fields, {"How its fields are read": ("decimal", "thousands", "date_format", "null_values")})
 
 
 def rows_of(draft: Draft, columns: list[dict[str, Any]]) -> list[Row]:
@@ -269,7 +281,7 @@ def remedy_in_words(remedy: Remedy, show_values: bool) -> str:
 
 
 def _setting_in_words(name: str, value: Any, show_values: bool) -> str:
-    if name in _VALUES:
+    if name in VALUES:
         listed = (
             ", ".join(map(str, value)) if show_values else f"{len(value)} {'value' if len(value) == 1 else 'values'}"
         )
@@ -300,10 +312,8 @@ def finding_of(entry: Mapping[str, Any]) -> Finding:
 
 
 def _rows(work: Work) -> list[Row]:
-    run = work.inspection(work.draft)
-    if run is None or run.outcome != "done":
-        raise ParameterError("The file is still being read. Wait for it, and try again.")
-    return rows_of(work.draft, run.result["columns"])
+    draft = work.draft
+    return rows_of(draft, work.columns(draft))
 
 
 def _row(request: Request, work: Work) -> Row:
@@ -334,15 +344,13 @@ def _kind(text: str) -> Kind | None:
     return Kind(text) if text else None
 
 
-def _entry(text: str, is_number: bool) -> str | float | int:
-    """Return a value of a column as its type has it."""
-    if not is_number:
-        return text
+def _number(text: str) -> float | int:
+    """Return a value of a column of numbers."""
     try:
-        number = float(text)
+        found = float(text)
     except ValueError:
         raise ParameterError("The column holds numbers, and one of the lines is not a number.") from None
-    return int(number) if number.is_integer() else number
+    return int(found) if found.is_integer() else found
 
 
 def _with_roles(draft: Draft, roles: Mapping[str, Role | None]) -> Draft:
@@ -367,7 +375,7 @@ def _as_proposed(draft: Draft, rows: list[Row]) -> Draft:
         helper = row.facts["used_for"]
         if helper and helper not in taken:
             taken.add(helper)
-            draft = with_helper(draft, helper, row.name)
+            draft = with_helpers(draft, {helper: row.name})
         else:
             roles[row.name] = row.proposed
     kinds = {
@@ -385,8 +393,3 @@ def _with_remedy(draft: Draft, rows: Mapping[int, Row], text: str) -> Draft:
         raise ParameterError("This is settled already, or there is no such remedy.")
     taken = found.remedies[remedy]
     return with_remedy(draft, taken.place, taken.column, taken.settings)
-
-
-def _is_csv(work: Work, draft: Draft) -> bool:
-    run = work.inspection(draft)
-    return run is not None and run.outcome == "done" and run.result["read_as"]["kind"] == "csv"

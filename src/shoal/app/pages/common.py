@@ -83,14 +83,6 @@ class Form:
         except ValueError:
             raise ParameterError(f"{what} has to be a whole number, such as 10.") from None
 
-    def number(self, name: str, what: str) -> float | None:
-        """Return a field as a number; None if it is empty."""
-        text = self.text(name)
-        try:
-            return float(text) if text else None
-        except ValueError:
-            raise ParameterError(f"{what} has to be a number, such as 0.5.") from None
-
     def many(self, name: str) -> list[str]:
         """Return all values of a field."""
         return [value for value in self._data.getlist(name) if isinstance(value, str)]
@@ -146,11 +138,12 @@ def work_of(request: Request) -> Work:
     return parts_of(request).works[request.path_params["work"]]
 
 
-def render(request: Request, template: str, status: int = 200, **context: Any) -> Response:
-    """Render a page."""
+def render(request: Request, template: str, **context: Any) -> Response:
+    """Render a page; if a change was refused, with the reason."""
     keys = parts_of(request).keys
     page = _environment().get_template(template)
-    return HTMLResponse(page.render(form_token=keys.form_token, **context), status)
+    problem, status = getattr(request.state, "refusal", ("", 200))
+    return HTMLResponse(page.render(form_token=keys.form_token, problem=problem, **context), status)
 
 
 def render_step(request: Request, step: str, work: Work, draft: Draft, **context: Any) -> Response:
@@ -192,7 +185,7 @@ def showing(show: Show) -> Callable[[Request], Response]:
         try:
             return show(request)
         except ShoalError as error:
-            return _refused(request, message_of(error))
+            return refused(request, message_of(error))
 
     return handler
 
@@ -207,16 +200,14 @@ def posting(change: Change, show: Show | None = None) -> Callable[[Request], Awa
         try:
             data = await request.form(max_fields=_MOST_FIELDS, max_files=1, max_part_size=_LONGEST_FIELD)
         except (HTTPException, UnicodeError):
-            return _refused(request, _UNREADABLE, 400)
+            return refused(request, _UNREADABLE, 400)
         except OSError as error:
             why = os.strerror(error.errno or 0).lower()
-            return _refused(request, f"The uploaded file cannot be stored: {why}. {_INSTEAD_OF_UPLOAD}", 507)
+            return refused(request, f"The uploaded file cannot be stored: {why}. {_INSTEAD_OF_UPLOAD}", 507)
         try:
             form = Form(data)
             if not parts_of(request).keys.fits(request.url.path, form.text("csrf")):
-                return _refused(
-                    request, "This form is not from this app, or the app was started again. Reload it.", 403
-                )
+                return refused(request, "This form is not from this app, or the app was started again. Reload it.", 403)
             return await run_in_threadpool(_changed, request, form, change, show)
         finally:
             await data.close()
@@ -228,15 +219,17 @@ def _changed(request: Request, form: Form, change: Change, show: Show | None) ->
     try:
         target = change(request, form)
     except ShoalError as error:
-        status = 409 if isinstance(error, StaleError) else 422
+        request.state.refusal = message_of(error), 409 if isinstance(error, StaleError) else 422
         if show is None:
-            return _refused(request, message_of(error), status)
+            return refused(request, *request.state.refusal)
         try:
-            return show(request, problem=message_of(error), status=status)
+            return show(request)
         except ShoalError as second:
-            return _refused(request, message_of(second), status)
+            return refused(request, message_of(second), request.state.refusal[1])
     return target if isinstance(target, Response) else RedirectResponse(target, 303)
 
 
-def _refused(request: Request, message: str, status: int = 422) -> Response:
-    return render(request, "refused.html", status, message=message)
+def refused(request: Request, message: str, status: int = 422) -> Response:
+    """Render a page that says only why something could not be done."""
+    request.state.refusal = message, status
+    return render(request, "refused.html")

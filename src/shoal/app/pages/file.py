@@ -1,65 +1,37 @@
 """File: how the file is read, what was found in it, and its first records for those who ask to see values."""
 
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.app.draft import Draft, with_reading
+from shoal.app.fields import Field, asked, field_of, sections
 from shoal.app.pages.common import Form, back_to, parts_of, render_step, work_of
 from shoal.columns.schema import Kind
 from shoal.errors import FileError
 from shoal.job import Input
 from shoal.output.report.sentences import kind_in_words
 from shoal.sources import format_of
-from shoal.typing import holds
-
-_LABELS = {
-    "delimiter": "Character between fields",
-    "encoding": "Encoding, if it is not UTF-8",
-    "decimal": "Decimal mark",
-    "quote": "Quotation mark",
-    "null_values": "Texts that mean “missing”, one a line",
-    "header": "The first line holds the names of the columns",
-    "names": "Names of the columns, one a line, if the file has none",
-    "thousands": "Mark between thousands",
-    "date_format": "Format of dates, such as %d.%m.%Y",
-    "max_unpacked_gb": "Largest size to unpack to, in GB",
-    "sheet": "Sheet of the workbook",
-    "header_row": "Row that names the columns, as Excel counts",
-    "fill_keys": "Keys that some lines lack are missing values",
-    "catalog": "Catalogue with the labels (.sas7bcat), below the folder",
-}
 
 
-class Option(NamedTuple):
-    """A field of the form: how one setting of reading is entered."""
-
-    name: str
-    label: str
-    kind: str
-    value: str
-
-
-def show(request: Request, problem: str = "", status: int = 200) -> Response:
+def show(request: Request) -> Response:
     """Show how the file is read."""
     work = work_of(request)
     draft = work.draft
     run = work.inspection(draft)
-    found = run.result if run is not None and run.outcome == "done" else None
+    found = work.facts(draft)
     preview = work.runs.latest("preview", f"records-{work.history.at}") if work.shows_values else None
     return render_step(
         request,
         "file",
         work,
         draft,
-        status=status,
-        problem=problem,
         run=run,
         found=found,
         kinds=_kinds(found),
-        options=_options(draft),
+        sections=sections(_fields(draft), {"": asked(Input)}),
         preview=preview,
     )
 
@@ -67,17 +39,7 @@ def show(request: Request, problem: str = "", status: int = 200) -> Response:
 def change(request: Request, form: Form) -> str:
     """Read the file in another way, or read another file."""
     work = work_of(request)
-    given: dict[str, Any] = {}
-    for option in _options(work.draft):
-        if option.kind == "lines":
-            given[option.name] = form.lines(option.name)
-        elif option.kind == "switch":
-            given[option.name] = form.has(option.name) or None
-        elif option.kind == "number":
-            number = form.number(option.name, option.label)
-            given[option.name] = int(number) if number is not None and number.is_integer() else number
-        else:
-            given[option.name] = form.raw(option.name)
+    given = {name: value for field in _fields(work.draft) for name, value in field.read(form).items()}
     work.change(form.at, lambda draft: with_reading(draft, given), "how the file is read")
     return f"/work/{work.id}/file"
 
@@ -117,26 +79,12 @@ def values(request: Request, form: Form) -> str:
     return f"/work/{work.id}/{back_to(form, 'file')}"
 
 
-def _options(draft: Draft) -> list[Option]:
+def _fields(draft: Draft) -> list[Field]:
     """Return the settings of reading that the format of the file knows."""
     if draft.input is None:
         return []
     known = format_of(draft.input.path)[1].options
-    found = []
-    for name, about in Input.model_fields.items():
-        if name in ("path", "fields") or name not in known:
-            continue
-        value = getattr(draft.input, name)
-        label = _LABELS.get(name, (about.description or name).capitalize())
-        if holds(about.annotation, bool):
-            found.append(Option(name, label, "switch", "yes" if value else ""))
-        elif holds(about.annotation, tuple):
-            found.append(Option(name, label, "lines", "\n".join(value or ())))
-        else:
-            is_number = holds(about.annotation, int) or holds(about.annotation, float)
-            written = "" if value is None else f"{value:g}" if is_number else str(value)
-            found.append(Option(name, label, "number" if is_number else "text", written))
-    return found
+    return [field_of(Input, name, draft.input) for name in asked(Input) if name in known]
 
 
 def _kinds(found: dict[str, Any] | None) -> dict[str, int]:

@@ -1,19 +1,18 @@
 """History: undo, redo, the list of all jobs, and what changed between two of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.app.changes import Change, changes
+from shoal.app.draft import Draft
+from shoal.app.history import Change, History, changes
 from shoal.app.pages.common import Form, back_to, parts_of, render_step, work_of
 from shoal.errors import ParameterError
 
 
 def show(
     request: Request,
-    problem: str = "",
-    status: int = 200,
     two: tuple[int, int] | None = None,
     found: Sequence[Change] = (),
 ) -> Response:
@@ -24,8 +23,6 @@ def show(
         "history",
         work,
         work.draft,
-        status=status,
-        problem=problem,
         jobs=list(work.history.steps())[::-1],
         two=two,
         found=found,
@@ -34,26 +31,26 @@ def show(
 
 def undo(request: Request, form: Form) -> str:
     """Go back one job."""
-    work = work_of(request)
-    work.check_current(form.at)
-    work.history.undo()
-    return f"/work/{work.id}/{back_to(form, 'history')}"
+    return _moved(request, form, History.undo)
 
 
 def redo(request: Request, form: Form) -> str:
     """Go forward one job."""
-    work = work_of(request)
-    work.check_current(form.at)
-    work.history.redo()
-    return f"/work/{work.id}/{back_to(form, 'history')}"
+    return _moved(request, form, History.redo)
 
 
 def go(request: Request, form: Form) -> str:
     """Make an older or newer job the current one."""
+    number = form.whole("number", "The job") or 0
+    return _moved(request, form, lambda history: history.go(number))
+
+
+def _moved(request: Request, form: Form, move: Callable[[History], Draft]) -> str:
+    """Make another job the current one, and go back to the page that the button was on."""
     work = work_of(request)
     work.check_current(form.at)
-    work.history.go(form.whole("number", "The job") or 0)
-    return f"/work/{work.id}/history"
+    move(work.history)
+    return f"/work/{work.id}/{back_to(form, 'history')}"
 
 
 def compare(request: Request, form: Form) -> Response:

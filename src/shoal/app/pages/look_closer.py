@@ -14,7 +14,7 @@ from shoal.models.serialization import settings_of
 _MOST_RECORDS = 20
 
 
-def show(request: Request, problem: str = "", status: int = 200, two: tuple[Run, Run] | None = None) -> Response:
+def show(request: Request, two: tuple[Run, Run] | None = None) -> Response:
     """Show what a release did to classes and records."""
     work = work_of(request)
     releases = [run for run in work.runs.all_of("release") if run.outcome == "done"]
@@ -25,8 +25,6 @@ def show(request: Request, problem: str = "", status: int = 200, two: tuple[Run,
         "closer",
         work,
         work.draft,
-        status=status,
-        problem=problem,
         releases=releases,
         release=release,
         closer=release.result["closer"] if release is not None else None,

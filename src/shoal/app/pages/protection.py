@@ -1,23 +1,37 @@
 """Protection: k, models of confidential columns, persons, households, weights; and what is unique now."""
 
-from dataclasses import MISSING
+from dataclasses import MISSING, replace
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shoal.app.draft import HELPERS, Draft, undecided, with_helper
+from shoal.app.draft import Draft, undecided, with_helpers
+from shoal.app.fields import Field, Layout, asked, field_of, sections
 from shoal.app.pages.common import Form, digits, render_step, work_of
+from shoal.columns.schema import Roles
 from shoal.errors import ParameterError
+from shoal.job import Job
 from shoal.methods import ALGORITHMS
+from shoal.methods.method_options import options_of
 from shoal.models import MODELS
 from shoal.models.serialization import accepts, as_model, settings_in, settings_of
+from shoal.output.report.formatting import listed
+from shoal.spelling import number
 
 _HINTS = {
     "t-closeness": "In every group the values are spread almost as in the whole table. Try 0.2; smaller is stricter.",
     "l-diversity": "Every group has several different values. Try 2 or 3; larger is stricter.",
     "p-sensitivity": "Every group has at least this many different values. Try 2.",
     "delta-disclosure": "No value is much more or less frequent in a group than in the whole table. Try 1.",
+}
+
+
+LAYOUT: Layout = {
+    "": ("k", "missing", "subject", "household", "weights", "truthful"),
+    "Households": ("household_level",),
+    "Method, scaling, seed": ("method", "scaling", "objective", "intervals", "seed", "options"),
+    "Random aggregation": ("rho",),
 }
 
 
@@ -48,56 +62,53 @@ def promises() -> list[Promise]:
     return found
 
 
-def show(request: Request, problem: str = "", status: int = 200) -> Response:
+def show(request: Request) -> Response:
     """Show what is promised, and what is unique now."""
     work = work_of(request)
     draft = work.draft
-    inspection = work.inspection(draft)
-    found = inspection.result if inspection is not None and inspection.outcome == "done" else None
-    names = [column["name"] for column in found["columns"]] if found else []
+    found = work.facts(draft)
+    names = [column["name"] for column in found.get("columns", ())]
     return render_step(
         request,
         "protection",
         work,
         draft,
-        status=status,
-        problem=problem,
-        names=names,
-        proposed_k=found["proposed_k"] if found else 0,
+        sections=sections(_fields(draft, names, found.get("proposed_k", 0)), LAYOUT),
         n_undecided=len(undecided(draft, names)),
         run=work.check(draft),
         promises=promises(),
         models=[(number, model, settings_of(model)) for number, model in enumerate(draft.models)],
-        methods={name: algorithm.summary for name, algorithm in ALGORITHMS.items()},
-        helpers=HELPERS,
     )
 
 
 def change(request: Request, form: Form) -> str:
-    """Change k, the method, missing values, and the columns that say whose a record is."""
+    """Change what is promised of the whole table, and the columns that say whose a record is."""
     work = work_of(request)
-    names = _names(work.draft, request)
-    chosen = {helper: _column(names, form.text(helper)) for helper in HELPERS if form.has(helper)}
-    given = {
-        "k": form.whole("k", "k"),
-        "missing": form.text("missing") or None,
-        "method": form.text("method") or None,
-        "scaling": form.text("scaling") or None,
-        "objective": form.text("objective") or None,
-        "intervals": form.text("intervals") or None,
-        "truthful": form.has("truthful") or None,
-        "seed": form.whole("seed", "The seed"),
-    }
-
-    def make(draft: Draft) -> Draft:
-        for helper, name in chosen.items():
-            draft = with_helper(draft, helper, name)
-        return draft.with_changes(**given)
-
-    if given["method"] is not None and given["method"] not in ALGORITHMS:
-        raise ParameterError("There is no such method.")
-    work.change(form.at, make)
+    draft = work.draft
+    fields = _fields(draft, [column["name"] for column in work.columns(draft)])
+    given = {name: value for field in fields for name, value in field.read(form).items()}
+    roles = {name: given.pop(name) for name in asked(Roles) if name in given}
+    work.change(form.at, lambda draft: with_helpers(draft, roles).with_changes(**given))
     return f"/work/{work.id}/protection"
+
+
+def _fields(draft: Draft, names: list[str], proposed_k: int = 0) -> list[Field]:
+    """Return the settings of the whole table; `names` are the columns of the file."""
+    quasi = draft.roles.quasi_identifiers
+    fields = [
+        *(field_of(Job, name, draft) for name in asked(Job) if name != "steer"),  # each column has its own weight
+        *(field_of(Roles, name, draft.roles, quasi if name == "household_level" else names) for name in asked(Roles)),
+    ]
+    if draft.roles.household is None:
+        fields = [field for field in fields if field.name != "household_level"]
+    options = options_of(ALGORITHMS[draft.method].function) if draft.method in ALGORITHMS else []
+    suits = f"{proposed_k} suits the number of records; what law or a contract asks for goes first."
+    hints = {
+        "k": suits if proposed_k else "",
+        "options": f"One a line, such as effort=best. The method {draft.method} takes {listed(options) or 'none'}.",
+    }
+    fields = [replace(field, hint=hints.get(field.name, field.hint)) for field in fields]
+    return [replace(field, placeholder=str(proposed_k or "")) if field.name == "k" else field for field in fields]
 
 
 def add_model(request: Request, form: Form) -> str:
@@ -114,7 +125,7 @@ def add_model(request: Request, form: Form) -> str:
     for name in (promise.bound, *(each.name for each in promise.further)):
         text = form.text("bound" if name == promise.bound else f"{promise.name}.{name}")
         if text:
-            settings[name] = _number(text)
+            settings[name] = number(text)
     model = as_model(settings)
     work.change(form.at, lambda draft: draft.with_changes(models=[*map(settings_of, draft.models), settings_of(model)]))
     return f"/work/{work.id}/protection#models"
@@ -127,13 +138,6 @@ def remove_model(request: Request, form: Form) -> str:
     kept = [settings_of(model) for place, model in enumerate(work.draft.models) if place != number]
     work.change(form.at, lambda draft: draft.with_changes(models=kept))
     return f"/work/{work.id}/protection#models"
-
-
-def _names(draft: Draft, request: Request) -> list[str]:
-    run = work_of(request).inspection(draft)
-    if run is None or run.outcome != "done":
-        raise ParameterError("The file is still being read. Wait for it, and try again.")
-    return [column["name"] for column in run.result["columns"]]
 
 
 def _column(names: list[str], text: str) -> str | None:
@@ -149,12 +153,3 @@ def _choices(setting: Any) -> tuple[str, ...]:
     """Return the values of a setting that has few of them."""
     known = {"kind": ("distinct", "entropy", "recursive")}
     return known.get(setting.name, ()) if str in accepts(setting) and setting.default is not MISSING else ()
-
-
-def _number(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -1,5 +1,6 @@
 """Release: what would be done, in words; then the release, its verdict, its report and its files."""
 
+from dataclasses import replace
 from pathlib import Path
 from secrets import randbits
 
@@ -7,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from shoal.app.draft import Draft, undecided, with_output, with_reading, with_remedy
+from shoal.app.fields import Field, Layout, asked, field_of, sections
 from shoal.app.pages.columns import finding_of, is_settled, remedy_in_words
 from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.app.projects import Work
@@ -14,34 +16,31 @@ from shoal.app.runs import Run
 from shoal.app.security import report_policy
 from shoal.errors import FileError, ParameterError
 from shoal.findings import Finding
+from shoal.job import Output
 from shoal.sources import FORMATS, format_of, output_format_of
 
+LAYOUT: Layout = {
+    "": ("path", "order", "title", "author", "date"),
+    "Further files and figures": ("bound", "json", "manifest"),
+}
 _SEED_BITS = 63
 
 
-def show(request: Request, problem: str = "", status: int = 200) -> Response:
+def show(request: Request) -> Response:
     """Show what would be done, and what was made."""
     work = work_of(request)
     draft = work.draft
     run = work.runs.latest("release")
-    inspection = work.inspection(draft)
-    names = (
-        [column["name"] for column in inspection.result["columns"]]
-        if inspection is not None and inspection.outcome == "done"
-        else []
-    )
+    names = [column["name"] for column in work.facts(draft).get("columns", ())]
     return render_step(
         request,
         "release",
         work,
         draft,
-        status=status,
-        problem=problem,
         check=work.check(draft),
         n_undecided=len(undecided(draft, names)),
         run=run,
-        path=draft.output.path if draft.output is not None else _usual_name(draft),
-        endings=[ending for ending, kind in FORMATS.items() if ending in kind.written and ending.count(".") == 1],
+        sections=sections(_fields(draft), LAYOUT),
         questions=open_questions(run, draft),
         words=lambda remedy: remedy_in_words(remedy, work.shows_values),
         made_from=run.job if run is not None else 0,
@@ -66,12 +65,8 @@ def start(request: Request, form: Form) -> str:
         key: work.places.relative(work.places.inside(str(beside(path, ending))))
         for key, ending in (("job_file", "job.toml"), ("public", "public.html"))
     }
-    given = {
-        "path": work.places.relative(path),
-        "report": work.places.relative(beside(path, "report.html")),
-        "order": form.text("order") or None,
-        **{key: form.text(key) for key in ("title", "author", "date")},
-    }
+    given = {name: value for field in _fields(work.draft) for name, value in field.read(form).items()}
+    given |= {"path": work.places.relative(path), "report": work.places.relative(beside(path, "report.html"))}
 
     def make(draft: Draft) -> Draft:
         # The seed is part of the job, so that the job repeats the release byte for byte.
@@ -88,6 +83,17 @@ def start(request: Request, form: Form) -> str:
         **further,
     )
     return f"/work/{work.id}/release"
+
+
+def _fields(draft: Draft) -> list[Field]:
+    """Return the files to write, and what the report says."""
+    endings = [ending for ending, kind in FORMATS.items() if ending in kind.written and ending.count(".") == 1]
+    path = field_of(Output, "path", draft.output)
+    usual = path.value or _usual_name(draft)
+    return [
+        replace(path, value=usual, is_set=True, hint=f"Its ending decides the format: {' '.join(endings)}"),
+        *(field_of(Output, name, draft.output) for name in asked(Output) if name != "path"),
+    ]
 
 
 def settle(request: Request, form: Form) -> str:

@@ -17,14 +17,12 @@ from shoal.sources import format_of, formats_in_words
 _SAMPLE = "office"
 
 
-def show(request: Request, problem: str = "", status: int = 200) -> Response:
+def show(request: Request) -> Response:
     """Show the first page."""
     parts = parts_of(request)
     return render(
         request,
         "start.html",
-        status,
-        problem=problem,
         listed=parts.places.listed(request.query_params.get("in", "")),
         works=parts.works.listed(),
         formats=formats_in_words(),

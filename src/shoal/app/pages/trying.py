@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _USUAL = ("auto", "mdav", "topdown")
 
 
-def show(request: Request, problem: str = "", status: int = 200) -> Response:
+def show(request: Request) -> Response:
     """Show the choices that were tried."""
     from shoal.comparison import RISK  # not before: the server starts without
     from shoal.comparison.picture import map_of
@@ -34,8 +34,6 @@ def show(request: Request, problem: str = "", status: int = 200) -> Response:
         "try",
         work,
         draft,
-        status=status,
-        problem=problem,
         run=run,
         found=found,
         picture=Markup(map_of(found, "#choice-{}")) if found is not None and found.choices else None,
@@ -102,8 +100,7 @@ def _key(work: Work, draft: Draft) -> str:
 
 
 def _sizes(work: Work, draft: Draft) -> list[int]:
-    run = work.inspection(draft, begin=False)
-    n_records: int = run.result["records"] if run is not None and run.outcome == "done" else 1000
+    n_records: int = work.facts(draft, begin=False).get("records", 1000)
     return [size for size in (3, 5, 10, 25) if 2 * size <= n_records] or [2]
 
 

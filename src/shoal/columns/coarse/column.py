@@ -6,20 +6,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.columns.aggregates import Form
 from shoal.columns.categories import sorted_categories
 from shoal.columns.coarse.ranges import Ranges
 from shoal.columns.coarse.sets import Sets
 from shoal.columns.hierarchy import Hierarchy
 from shoal.columns.hierarchy.tree import leaf_texts
 from shoal.columns.prepare import categories_in_order
-from shoal.columns.schema import Aggregation, Column, Kind
+from shoal.columns.schema import Column, Kind
 from shoal.errors import ParameterError
 from shoal.sources.clean import nulled
 
 Coarse = Ranges | Sets
 
 
-def read_coarse(published: pa.ChunkedArray | pa.Array, form: Aggregation, hierarchy: Hierarchy | None = None) -> Coarse:
+def read_coarse(published: pa.ChunkedArray | pa.Array, form: Form, hierarchy: Hierarchy | None = None) -> Coarse:
     """Read a published column of intervals, sets, ancestors or periods.
 
     Raises
@@ -38,14 +39,15 @@ def read_coarse(published: pa.ChunkedArray | pa.Array, form: Aggregation, hierar
     return Sets.of(listed, hierarchy if form == "ancestor" else None).take(codes)
 
 
-def form_of(published: pa.ChunkedArray, years: bool = False) -> Aggregation | None:
+def form_of(published: pa.ChunkedArray, years: bool = False) -> Form | None:
     """Return which form of coarse values a column holds, judged by all of them; None if they are plain values.
 
     A column of four digits is one of periods only if `years` says so: it may as well hold codes.
     """
     if not pa.types.is_string(published.type) and not pa.types.is_large_string(published.type):
         return None
-    for form in ("interval", "set"):
+    forms: tuple[Form, ...] = ("interval", "set")
+    for form in forms:
         try:
             found = read_coarse(published, form)
         except ParameterError:
@@ -73,7 +75,8 @@ def stand_ins(published: pa.ChunkedArray, column: Column, values: pa.ChunkedArra
     column : Column
         The column that they belong to.
     """
-    coarse = read_coarse(published, column.aggregate, column.hierarchy)
+    assert column.form is not None
+    coarse = read_coarse(published, column.form, column.hierarchy)
     if isinstance(coarse, Ranges):
         return pa.chunked_array([_middles(coarse, column)])
     ordered = column.kind is Kind.ORDINAL

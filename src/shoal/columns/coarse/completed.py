@@ -34,9 +34,9 @@ def with_coarse_values(schema: Schema, original: pa.Table, k: int) -> Schema:
         values = original[column.name]
         if column.settings.hierarchy is not None:
             return _with_hierarchy(column, values, k, persons)
-        if column.aggregate == "interval":
+        if column.form == "interval":
             return replace(column, grid=grid_of(values, column, k, persons))
-        if column.aggregate == "period":
+        if column.form == "period":
             return replace(column, calendar=calendar_of(values, k, persons))
         return column
 
@@ -46,7 +46,7 @@ def with_coarse_values(schema: Schema, original: pa.Table, k: int) -> Schema:
 def _with_hierarchy(column: Column, values: pa.ChunkedArray, k: int, persons: Labels | None) -> Column:
     tree = hierarchy_of(str(column.settings.hierarchy), values, column.name, column.settings.outside)
     _check_level(column, tree)
-    if column.aggregate != "ancestor":
+    if column.form != "ancestor":
         return replace(column, hierarchy=tree)
     there = is_present(values)
     shared = tree.shared(tree.leaf_codes(values)[there], k, persons if persons is None else persons[there])

@@ -33,7 +33,7 @@ def n_exposed(
     int or None
         None for sets, which list the values themselves.
     """
-    if column.aggregate == "set":
+    if column.form == "set":
         return None
     texts = leaf_texts(published)
     different = pc.unique(texts).drop_null()

@@ -93,7 +93,7 @@ def is_interval_struct(type_: pa.DataType) -> bool:
 
 def _laid_out(schema: Schema, layout: str) -> list[Column]:
     """Return the columns that are published as intervals, unless as text."""
-    return [column for column in schema.quasi if column.aggregate == "interval"] if layout != "text" else []
+    return [column for column in schema.quasi if column.form == "interval"] if layout != "text" else []
 
 
 def _names(column: Column) -> list[str]:

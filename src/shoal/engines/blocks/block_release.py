@@ -19,8 +19,8 @@ from shoal.engines.blocks.publish import Measured
 from shoal.findings import SINGLE_VALUES, Finding, ask
 from shoal.job import Job
 from shoal.measures.recount import Verdict
-from shoal.measures.risk import Risk
 from shoal.measures.table_loss import TableLoss
+from shoal.measures.table_risk import Risk
 from shoal.output.release_warnings import accepted_columns, warnings_of
 from shoal.output.report.codebook import codebook
 from shoal.space.space import Space

@@ -20,7 +20,7 @@ from shoal.columns.schema import Schema
 from shoal.constraints.strata import refuse_small_strata, strata_in_words
 from shoal.engines.blocks.block_records import carried, plain_schema, travelling
 from shoal.engines.blocks.forest import Forest, join_neighbours
-from shoal.engines.blocks.sample import SAMPLE, Sample
+from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.statistics import Statistics, Strata
 from shoal.errors import ParameterError
 from shoal.findings import Finding, ask
@@ -43,12 +43,6 @@ below each. No two forests cut in the same places (benchmarks/bench_disk.py)."""
 BORDER_ROUNDS = len(CUTS) - 1
 """How often cells at the borders of blocks are refined in blocks that are cut elsewhere."""
 
-TOO_LARGE = 2
-"""Leaves that are more than this many times the block size are cut further."""
-
-DEEPER = 8
-"""Number of times that leaves are cut further, at most."""
-
 
 class Summary(NamedTuple):
     """What is kept of the records after the first pass: statistics and a sample."""
@@ -62,7 +56,6 @@ class Summary(NamedTuple):
         schema: Schema,
         seed: int,
         first_record: int | None = None,
-        sample_size: int = SAMPLE,
         highest_key: int = 2**64 - 1,
     ) -> "Summary":
         """Summarize a batch, as it was read; raise on values that cannot be used.
@@ -72,7 +65,7 @@ class Summary(NamedTuple):
         records = travelling(batch, schema, first_record)
         survey_weights(records, schema, first_record)
         names = [name for name in carried(schema) if name in schema.quasi_names]
-        return Summary(Statistics.of(batch, records, schema), Sample.of(records, names, seed, sample_size, highest_key))
+        return Summary(Statistics.of(batch, records, schema), Sample.of(records, names, seed, highest_key))
 
     @staticmethod
     def merged(parts: Sequence["Summary"]) -> "Summary":
@@ -125,7 +118,7 @@ class Blueprint:
     scattered: dict[int, int] = field(default_factory=dict)
 
     @staticmethod
-    def of(job: Job, schema: Schema, summary: Summary, *, is_csv: bool = False, size: int | None = None) -> "Blueprint":
+    def of(job: Job, schema: Schema, summary: Summary, *, is_csv: bool = False) -> "Blueprint":
         """Fix everything, or raise if the job cannot be done.
 
         Parameters
@@ -138,8 +131,6 @@ class Blueprint:
             Of all records.
         is_csv : bool
             Whether the records were read from text.
-        size : int, optional
-            Block size; by default that of `block_size`.
         """
         statistics, sample = summary
         if statistics.n_records == 0:
@@ -156,7 +147,7 @@ class Blueprint:
         whole = statistics.distributions(schema)
         refuse_impossible_in_whole(job.models, schema, whole, statistics.n_records)
         space = statistics.space(schema, job.scaling)
-        size = size or block_size(sum(axis.n_dims for axis in space.axes), job.k, statistics.bytes_of_record)
+        size = block_size(sum(axis.n_dims for axis in space.axes), job.k, statistics.bytes_of_record)
         points, codes = space.encode(sample.records), strata.codes(sample.records, schema)
         forests = tuple(
             Forest.grown(points, sample.counts.astype(np.float64), codes, strata.sizes, size, first, share)
@@ -196,11 +187,33 @@ class Blueprint:
     def blocks(self, counts: Labels, stage: int = 0) -> Labels:
         """Return the block of each leaf of a forest, from the number of records in each; see `Forest.blocks`."""
         forest = self.forests[stage]
+        if stage == 0:
+            counts = counts.copy()
+            counts[self.moved] = 0
         found = forest.blocks(counts[: forest.n_leaves], self.least)
         for begin, n_parts in self._scattered_leaves() if stage == 0 else ():
             parts = join_neighbours(counts[begin : begin + n_parts], self.least) + found.max(initial=-1) + 1
             found = np.concatenate([found, np.where(counts[begin : begin + n_parts] > 0, parts, -1)])
-        return found
+        return found if stage else self._large_enough(found, counts)
+
+    def _large_enough(self, blocks: Labels, counts: Labels) -> Labels:
+        """Join fewer than k records, which a tree has left where others were sent on, with its largest block."""
+        forest, used = self.forests[0], blocks >= 0
+        trees = np.repeat(np.arange(len(forest.trees)), [tree.n_leaves for tree in forest.trees])
+        for leaf, number in forest.deeper.items():
+            trees[trees == number] = trees[leaf]
+        trees = np.concatenate([trees, *(np.full(n_parts, trees[leaf]) for leaf, n_parts in self.scattered.items())])
+        sizes = np.bincount(blocks[used], counts[used])
+        for block in np.flatnonzero(sizes < self.job.k):
+            beside = np.unique(blocks[used & (trees == trees[blocks == block][0])])
+            blocks = np.where(blocks == block, beside[np.argmax(sizes[beside])], blocks)
+        blocks[used] = np.unique(blocks[used], return_inverse=True)[1]
+        return blocks
+
+    @property
+    def moved(self) -> list[int]:
+        """Leaves of the first forest whose records were sent on to others."""
+        return [*self.forests[0].deeper, *self.scattered]
 
     def _scattered_leaves(self) -> Iterator[tuple[int, int]]:
         begin = self.forests[0].n_leaves

@@ -6,9 +6,11 @@ An engine checks a job against it before it reads a record.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from shoal.columns.aggregates import AGGREGATES
 from shoal.columns.schema import Role, Schema
 from shoal.errors import ParameterError
 from shoal.job import Job
+from shoal.methods import ALGORITHMS, algorithm_of
 from shoal.models import TCloseness
 
 
@@ -56,11 +58,20 @@ LIMITS = (
         ),
     ),
     Limit(
+        "an aggregate of whole tables",
+        "its values are made from all records at once",
+        lambda job, schema: any(not AGGREGATES[column.aggregate].by_blocks for column in schema.quasi),
+    ),
+    Limit(
         "another objective than the sum of squares",
         "blocks are cut for the sum of squares",
         lambda job, schema: job.objective != "sse",
     ),
-    Limit("another method than auto", "blocks are made and refined by auto", lambda job, schema: job.method != "auto"),
+    Limit(
+        f"another method than {' or '.join(name for name, method in ALGORITHMS.items() if method.in_blocks)}",
+        "cells are refined across blocks, so that they are no longer those of the method",
+        lambda job, schema: not algorithm_of(job.method, {}).in_blocks,
+    ),
     Limit("options of the method", "their budget is one of a whole table", lambda job, schema: bool(job.options)),
     Limit(
         "a bound on the loss",

@@ -21,9 +21,8 @@ from shoal.job.checks import survey_weights
 from shoal.measures.class_risk import Uniqueness, risk_of_sizes
 from shoal.measures.linkage import Linkage
 from shoal.measures.recount import Verdict
-from shoal.measures.risk import Risk
 from shoal.measures.table_loss import ColumnLoss, TableLoss
-from shoal.measures.table_risk import table_intervals, table_utility
+from shoal.measures.table_risk import Risk, table_intervals, table_utility
 from shoal.space.axes import NominalAxis, NumberAxis
 
 

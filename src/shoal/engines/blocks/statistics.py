@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.columns.aggregates import AGGREGATES
 from shoal.columns.categories import sorted_categories
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.numbers import Numbers, as_numbers
@@ -229,7 +230,7 @@ def _is_summed(column: Column) -> bool:
 
 
 def _is_counted(column: Column) -> bool:
-    by_value = column.kind in (Kind.NOMINAL, Kind.ORDINAL) or column.aggregate in ("mode", "withhold")
+    by_value = column.kind in (Kind.NOMINAL, Kind.ORDINAL) or AGGREGATES[column.aggregate].counts
     return column.role is Role.CONFIDENTIAL or (column.role is Role.QUASI and by_value)
 
 

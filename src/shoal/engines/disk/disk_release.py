@@ -249,7 +249,7 @@ class DiskRelease(BlockRelease):
         ending, kind = format_of(table.path)
         assert kind.write_parts is not None
         with ExitStack() as stack:
-            kind.write_parts(self._publishable(stack), table.path, ending, self.source.reading)
+            kind.write_parts(self._publishable(stack), table.path, ending, self.source)
 
     def _publishable(self, stack: ExitStack) -> Iterator[pa.Table]:
         names, persons = [column.name for column in self.schema.published], None

@@ -1,11 +1,11 @@
-"""Engine: the stages of `shoal.engines.blocks` one after another, on batches of a file and pieces in a scratch folder.
+"""Engine: batches of a file, and pieces in a scratch folder between the stages of `shoal.engines.blocks.driver`.
 
 A stage whose pieces are complete is not repeated, so that a job that was killed is continued. Pieces that are missing
 or damaged are made again, from those of the stage before.
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from threading import Lock, get_ident
@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.columns.schema import Schema
-from shoal.engines.blocks.block_records import carried, dealt, hashes_of, travelling
-from shoal.engines.blocks.blueprint import DEEPER, TOO_LARGE, Blueprint, Summary
-from shoal.engines.blocks.cell_destinations import SETTLED, destinations
+from shoal.engines.blocks import driver
+from shoal.engines.blocks.block_records import carried, dealt, hashes_of
+from shoal.engines.blocks.blueprint import Blueprint, Summary
+from shoal.engines.blocks.driver import ASSIGN, FIT, IN_CELLS, PUBLISH, SOLVE, Assign, Choose, Publish, Sent, Work
 from shoal.engines.blocks.forest import leaves_of_blocks
-from shoal.engines.blocks.publish import Measured, publish
+from shoal.engines.blocks.publish import Measured, Part
 from shoal.engines.blocks.sample import Sample
-from shoal.engines.blocks.solve import refine_cells, solve
+from shoal.engines.blocks.solve import SETTLED
 from shoal.engines.disk.checked_files import DamagedError, keep, open_checked
 from shoal.engines.disk.memory import Budget
 from shoal.engines.disk.scratch import check_space
@@ -43,16 +44,13 @@ _MERGED = 16  # summaries at a time
 _BUCKET = 1 << 26  # bytes of published records that are sorted at a time, about
 
 STAGES = {
-    "fit": ("reading and measuring all records", 0.0, 0.1),
-    "assign": ("sending records to blocks", 0.1, 0.2),
-    "solve": ("grouping records, block by block", 0.2, 0.6),
-    "border 1": ("refining cells across blocks, first round", 0.6, 0.77),
-    "border 2": ("refining cells across blocks, second round", 0.77, 0.95),
+    FIT: ("reading and measuring all records", 0.0, 0.1),
+    ASSIGN: ("sending records to blocks", 0.1, 0.2),
+    SOLVE: ("grouping records, block by block", 0.2, 0.6),
+    IN_CELLS[1]: ("refining cells across blocks, first round", 0.6, 0.77),
+    PUBLISH: ("refining cells across blocks, second round", 0.77, 0.95),
 }
 """What each stage is called, and from which share of the work to which it goes."""
-
-_IN_CELLS = ("solve", "border 1")
-"""The stages whose pieces are records in cells."""
 
 
 @runtime_checkable
@@ -74,6 +72,10 @@ class Made(NamedTuple):
     """Makes damaged pieces again."""
 
 
+Pieces = Callable[[], Spill]
+"""The records of a stage: returns its pieces, having made those that are missing."""
+
+
 class _Done(NamedTuple):
     """What is kept of a complete stage: the names of its pieces, and what it found out."""
 
@@ -84,89 +86,75 @@ class _Done(NamedTuple):
 def make(
     job: Job, source: Batches, schema: Schema, scratch: Path, budget: Budget, progress: Progress | None = None
 ) -> Made:
-    """Make the published records of a job in a scratch folder.
+    """Make the published records of a checked job in a folder of `shoal.engines.disk.scratch.scratch_folder`.
 
-    Parameters
-    ----------
-    job : Job
-        Checked against the schema, with a seed.
-    source : Batches
-        The table.
-    schema : Schema
-        Its columns with their roles.
-    scratch : Path
-        A folder of `shoal.engines.disk.scratch.scratch_folder`.
-    budget : Budget
-        Memory and threads; the result does not depend on them.
-    progress : callable, optional
-        Called as ``progress(done, n_records)``.
+    The result does not depend on the budget. A piece that is damaged twice ends the work.
     """
-    return _Making(job, source, schema, scratch, budget, progress).made()
+    engine = _DiskEngine(source, carried(schema), scratch, budget, progress)
+    damaged: set[Path] = set()
 
-
-class _Making:
-    """One run of all stages."""
-
-    def __init__(
-        self, job: Job, source: Batches, schema: Schema, scratch: Path, budget: Budget, progress: Progress | None
-    ) -> None:
-        self.job, self.source, self.schema, self.scratch, self.budget = job, source, schema, scratch, budget
-        self._progress = progress
-        self._total = OneTotal(progress, max(source.n_records, 1))
-        self._damaged: set[Path] = set()
-        self._work: dict[str, Callable[[Spill], Any]] = {
-            "fit": self._fitted,
-            "assign": self._assigned,
-            "solve": partial(self._sent, "solve", "assign", solve),
-            "border 1": partial(self._sent, "border 1", "solve", refine_cells),
-            "published": self._published,
-        }
-
-    def made(self) -> Made:
-        """Run the stages until no piece is missing; one that is damaged twice ends the work."""
+    def made() -> Made:
         while True:
             try:
-                return self._made()
+                blueprint, published, measured = driver.make(engine, job, schema, is_csv=source.kind == "csv")
+                engine.free(ASSIGN, *IN_CELLS)
+                return Made(blueprint, published(), _n_buckets(blueprint), measured, again)
             except DamagedError as damage:
-                self._discard(damage)
+                discard(damage)
 
-    def again(self, damage: DamagedError) -> Made:
-        """Return what `made` does, with the damaged piece made again."""
-        self._discard(damage)
-        return self.made()
+    def again(damage: DamagedError) -> Made:
+        discard(damage)
+        return made()
 
-    def _discard(self, damage: DamagedError) -> None:
-        if damage.path in self._damaged:
+    def discard(damage: DamagedError) -> None:
+        if damage.path in damaged:
             raise damage
-        self._damaged.add(damage.path)
+        damaged.add(damage.path)
         if damage.path.is_dir():
             shutil.rmtree(damage.path)
         damage.path.unlink(missing_ok=True)
 
-    def _made(self) -> Made:
-        check_space(self.scratch, int(_SPACE * self._found("fit").n_bytes))
-        blueprint = self._found("assign")
-        published, names = self._stage("published")
-        for stage in ("assign", *_IN_CELLS):
-            shutil.rmtree(self._folder(stage), ignore_errors=True)
-        measured = [published.found(name) for name in names]
-        return Made(blueprint, published, _n_buckets(blueprint), measured, self.again)
+    return made()
 
-    def _stage(self, stage: str) -> tuple[Spill, Any]:
-        """Return the pieces of a stage and what it found out; what is missing is made."""
-        spill, done = Spill(self._folder(stage)), self._done(stage)
+
+class _DiskEngine:
+    """Implements `shoal.engines.blocks.driver.Engine` with records in `Pieces`."""
+
+    def __init__(
+        self, source: Batches, columns: list[str], scratch: Path, budget: Budget, progress: Progress | None
+    ) -> None:
+        self._source, self._columns, self._scratch, self._budget = source, columns, scratch, budget
+        self._progress = progress
+        self._total = OneTotal(progress, max(source.n_records, 1))
+        self._stages: dict[str, Pieces] = {}
+        self._making: list[tuple[str, Spill]] = []
+        """The stages that are being made, each for the one before it in this list, and where their pieces go."""
+
+    def stage(self, name: str, make: Callable[[], tuple[Pieces, Any]]) -> tuple[Pieces, Any]:
+        """Return the pieces of a stage, and what it found out, also if its pieces are no longer needed."""
+        pieces = self._stages[name] = partial(self._complete, name, make)
+        if self._done(name) is None:
+            pieces()
+        done = self._done(name)
+        assert done is not None
+        if name == FIT:
+            check_space(self._scratch, int(_SPACE * done.found.n_bytes))
+        return pieces, done.found
+
+    def _complete(self, name: str, make: Callable[[], tuple[Pieces, Any]]) -> Spill:
+        """Return the pieces of a stage; what is missing is made."""
+        spill, done = Spill(self._folder(name)), self._done(name)
         if done is not None and set(done.pieces) <= set(spill.names):
-            return spill, done.found
-        found = self._work[stage](spill)
+            return spill
+        self._making.append((name, spill))
+        try:
+            _, found = make()
+        finally:
+            self._making.pop()
         # After a power failure, what was complete is there.
         sync_folder(spill.folder)
-        keep(self._note(stage), _Done(spill.names, found))
-        return spill, found
-
-    def _found(self, stage: str) -> Any:
-        """Return what a stage found out, also if its pieces are no longer needed."""
-        done = self._done(stage)
-        return self._stage(stage)[1] if done is None else done.found
+        keep(self._note(name), _Done(spill.names, found))
+        return spill
 
     def _done(self, stage: str) -> _Done | None:
         path = self._note(stage)
@@ -177,187 +165,164 @@ class _Making:
 
     def _folder(self, stage: str) -> Path:
         """Return the folder of the pieces of a stage."""
-        return self.scratch / stage.replace(" ", "-")
+        return self._scratch / stage.replace(" ", "-")
 
-    def _begin(self, stage: str) -> Callable[[int, int], None]:
-        """Report that a stage begins; return how its progress is reported."""
-        name, begin, end = STAGES[stage]
+    def free(self, *stages: str) -> None:
+        """Remove the pieces of stages."""
+        for stage in stages:
+            shutil.rmtree(self._folder(stage), ignore_errors=True)
+
+    def _each(self, call: Callable[[Any], int], items: Iterable[Any], threads: int) -> None:
+        """Process the items of a stage on several threads; `call` returns how many records it has done."""
+        name, begin, end = STAGES[self._making[-1][0]]
         if isinstance(self._progress, NamesStages):
             self._progress.stage(name)
-        report = self._total.part(begin, end)
-        return report or (lambda done, total: None)
-
-    def _each(self, call: Callable[[Any], int], items: Iterable[Any], stage: str, threads: int) -> None:
-        """Process items on several threads; `call` returns how many records it has done."""
-        report, caller, lock, done = self._begin(stage), get_ident(), Lock(), 0
+        report, caller, lock, done = self._total.part(begin, end), get_ident(), Lock(), 0
 
         def counted(item: Any) -> None:
             nonlocal done
             n_records = call(item)
             with lock:
                 done += n_records
-            if get_ident() == caller:
-                report(done, self.source.n_records)
+            if report is not None and get_ident() == caller:
+                report(done, self._source.n_records)
 
         side_by_side(counted, items, threads)
-
-    def _fitted(self, spill: Spill) -> Blueprint:
-        gathered: list[Summary] = []
-        lock = Lock()
-        seed = self.job.seed or 0
-
-        def summarize(item: tuple[int, pa.Table]) -> int:
-            first_record, batch = item
-            highest = gathered[0].sample.highest_key if gathered else 2**64 - 1
-            summary = Summary.of(batch, self.schema, seed, first_record, highest_key=highest)
-            with lock:
-                gathered.append(summary)
-                if len(gathered) > _MERGED:
-                    gathered[:] = [Summary.merged(gathered)]
-            return int(batch.num_rows)
-
-        self._each(summarize, self._numbered(), "fit", self.budget.threads)
-        if not gathered:
-            empty = self.source.types.empty_table().select(carried(self.schema))
-            gathered.append(Summary.of(empty, self.schema, seed))
-        return Blueprint.of(self.job, self.schema, Summary.merged(gathered), is_csv=self.source.kind == "csv")
 
     def _numbered(self) -> Iterator[tuple[int, pa.Table]]:
         """Yield the batches of the table, each with the number of its first record."""
         first_record = 0
-        for batch in self.source.read(carried(self.schema)):
+        for batch in self._source.read(self._columns):
             yield first_record, batch
             first_record += batch.num_rows
 
-    def _assigned(self, spill: Spill) -> Blueprint:
-        blueprint = self._found("fit")
+    @property
+    def _target(self) -> Spill:
+        """Where the pieces of the stage go that is being made."""
+        return self._making[-1][1]
+
+    def _gathering(self, name: str) -> Gathering:
+        return Gathering(self._target, name, self._budget.buffer)
+
+    def summarize(self, summary: Callable[..., Summary]) -> Summary:
+        """Summarize batches on several threads; a record above the highest key of some is not in the sample of all."""
+        gathered: list[Summary] = []
+        lock = Lock()
+
+        def of_batch(item: tuple[int, pa.Table]) -> int:
+            first_record, batch = item
+            highest = gathered[0].sample.highest_key if gathered else 2**64 - 1
+            found = summary(batch, first_record=first_record, highest_key=highest)
+            with lock:
+                gathered.append(found)
+                if len(gathered) > _MERGED:
+                    gathered[:] = [Summary.merged(gathered)]
+            return int(batch.num_rows)
+
+        self._each(of_batch, self._numbered(), self._budget.threads)
+        return Summary.merged(gathered or [summary(self._source.types.empty_table().select(self._columns))])
+
+    def assign(self, blueprint: Blueprint, send: Callable[..., Sent]) -> Pieces:
+        """Send batches on several threads, from the first one, since pieces do not tell which batches they hold."""
+        spill = self._target
         spill.clear()
-        with Gathering(spill, "input", self.budget.buffer) as gathering:
+        with self._gathering("input") as gathering:
 
-            def send(item: tuple[int, pa.Table]) -> int:
-                records = travelling(item[1], blueprint.schema, item[0])
-                gathering.add(records, blueprint.assign(records))
-                return int(records.num_rows)
+            def send_batch(item: tuple[int, pa.Table]) -> int:
+                first_record, batch = item
+                sent = send(batch, first_record=first_record)
+                gathering.add(sent.records, sent.leaves)
+                return int(batch.num_rows)
 
-            self._each(send, self._numbered(), "assign", self.budget.threads)
-        return self._with_small_leaves(blueprint, spill)
+            self._each(send_batch, self._numbered(), self._budget.threads)
+        return lambda: spill
 
-    def _with_small_leaves(self, blueprint: Blueprint, spill: Spill) -> Blueprint:
-        """Cut leaves that are too large further; scatter those whose records are equal."""
-        equal: set[int] = set()
-        for attempt in range(DEEPER):
-            counts = spill.counts(blueprint.n_leaves())
-            counts[[*blueprint.forests[0].deeper, *equal]] = 0
-            large = np.flatnonzero(counts > TOO_LARGE * blueprint.size).tolist()
-            for leaf in large:
-                deeper = blueprint.deepened(leaf, self._sample(blueprint, spill, leaf), int(counts[leaf]))
-                if deeper is blueprint:
-                    equal.add(leaf)
-                    continue
-                blueprint = deeper
-                with Gathering(spill, f"deeper-{attempt}-{leaf}", self.budget.buffer) as gathering:
-                    for records in spill.batches([leaf]):
-                        gathering.add(records, blueprint.assign(records))
-            if not large:
-                break
-        for leaf in sorted(equal):
-            blueprint = self._scattered(blueprint, spill, leaf)
-        return blueprint
+    def count(self, records: Pieces, n_leaves: int) -> Labels:
+        """Return the number of records of each leaf, by the indexes of the pieces."""
+        return records().counts(n_leaves)
 
-    def _sample(self, blueprint: Blueprint, spill: Spill, leaf: int) -> Sample:
-        """Draw a sample from the records of a leaf."""
-        names = [name for name in carried(blueprint.schema) if name in blueprint.schema.quasi_names]
-        found: Sample | None = None
-        for records in spill.batches([leaf]):
-            drawn = Sample.of(records, names, self.job.seed or 0)
-            found = drawn if found is None else Sample.merged([found, drawn])
-        assert found is not None
-        return found
+    def sample(self, records: Pieces, leaf: int, draw: Callable[[pa.Table], Sample]) -> Sample:
+        """Draw from the records of a leaf, batch by batch."""
+        found: list[Sample] = []
+        for batch in records().batches([leaf]):
+            found = [Sample.merged([*found, draw(batch)])]
+        return found[0]
 
-    def _scattered(self, blueprint: Blueprint, spill: Spill, leaf: int) -> Blueprint:
-        """Split a leaf of equal points, by content, into parts of the size of a block; others are the last part."""
-        first = blueprint.points(self._sample(blueprint, spill, leaf).records.slice(0, 1))[0]
-        begin, counts = blueprint.n_leaves(), spill.counts(blueprint.n_leaves())
-        n_parts = int(-(-counts[leaf] // blueprint.size)) + 1
+    def reassign(self, records: Pieces, leaves: list[int], assign: Assign) -> Pieces:
+        """Write the records of some leaves once more; the first ones are no longer read."""
+        with self._gathering(f"deeper-{leaves[0]}") as gathering:
+            for batch in records().batches(leaves):
+                gathering.add(batch, assign(batch))
+        return records
 
-        def is_equal(records: pa.Table) -> NDArray[np.bool_]:
-            return np.asarray((blueprint.points(records) == first).all(axis=1))
-
-        equal = [hashes_of(records)[:, is_equal(records)] for records in spill.batches([leaf])]
-        parts, n_dealt = dealt(np.concatenate(equal, axis=1), n_parts - 1), 0
-        with Gathering(spill, f"scattered-{leaf}", self.budget.buffer) as gathering:
-            for records, hashes in zip(spill.batches([leaf]), equal, strict=True):
-                leaves = np.full(records.num_rows, begin + n_parts - 1)
-                leaves[is_equal(records)] = begin + parts[n_dealt : n_dealt + hashes.shape[1]]
+    def deal(self, records: Pieces, leaf: int, choose: Choose, parts: range) -> Pieces:
+        """Write the records of a leaf once more; the hashes of those that are dealt are in memory."""
+        spill = records()
+        chosen = [hashes_of(batch)[:, choose(batch)] for batch in spill.batches([leaf])]
+        places, n_dealt = dealt(np.concatenate(chosen, axis=1), len(parts) - 1), 0
+        with self._gathering(f"dealt-{leaf}") as gathering:
+            for batch, hashes in zip(spill.batches([leaf]), chosen, strict=True):
+                leaves = np.full(batch.num_rows, parts[-1])
+                leaves[choose(batch)] = parts[0] + places[n_dealt : n_dealt + hashes.shape[1]]
                 n_dealt += hashes.shape[1]
-                gathering.add(records, leaves)
-        return blueprint.scattering(leaf, n_parts)
+                gathering.add(batch, leaves)
+        return records
 
-    def _blocks(self, blueprint: Blueprint, spill: Spill, border_round: int) -> list[Labels]:
-        """Return the leaves of each block of records, or of cells in a border round."""
-        counts = spill.counts(blueprint.n_leaves(border_round))
-        if border_round == 0:
-            counts[[*blueprint.forests[0].deeper, *blueprint.scattered]] = 0
-        return leaves_of_blocks(blueprint.blocks(counts, border_round))
+    def by_block(self, records: Pieces, blueprint: Blueprint, blocks: Labels, work: Work) -> Pieces:
+        """Write one piece for each block."""
+        before, target, leaves = records(), self._target, leaves_of_blocks(blocks)
 
-    def _sent(
-        self, stage: str, before: str, work: Callable[[pa.Table, Blueprint, int, int], pa.Table], target: Spill
-    ) -> None:
-        """Make or refine the cells of all blocks, and say where they go next; each block leaves one piece."""
-        blueprint, spill, border_round = self._found("assign"), self._stage(before)[0], _IN_CELLS.index(stage)
-        blocks = self._blocks(blueprint, spill, border_round)
-        first = list(STAGES).index(stage) << 20  # numbers that no block of another stage has
-        workers, threads = self._shared(blueprint, len(blocks))
+        def of_block(number: int) -> Sent:
+            return work(before.read(leaves[number].tolist()), number)
 
-        def block(number: int) -> int:
-            name = f"block-{number}"
-            if target.has(name):
-                return 0
-            made = work(spill.read(blocks[number].tolist()), blueprint, first + number, threads)
-            with kernels.using(threads=threads):
-                target.add(name, made, destinations(made, blueprint, border_round + 1))
-            release_memory()
-            return int(made.num_rows)
+        self._write(blueprint, {f"block-{number}": partial(of_block, number) for number in range(len(leaves))})
+        return lambda: target
 
-        self._each(block, range(len(blocks)), stage, workers)
+    def publish(self, records: Pieces, blueprint: Blueprint, blocks: Labels, work: Publish) -> Pieces:
+        """Write one piece for each block, and one for each piece of earlier stages that holds settled cells."""
+        spills = [*(self._stages[stage]() for stage in IN_CELLS[:-1]), records()]
+        target, leaves, n_buckets = self._target, leaves_of_blocks(blocks), _n_buckets(blueprint)
+        self.free(ASSIGN)
 
-    def _published(self, target: Spill) -> list[str]:
-        """Refine the last blocks and publish them, and the cells that needed no refinement; return the pieces."""
-        blueprint, spills = self._found("assign"), [self._stage(stage)[0] for stage in _IN_CELLS]
-        shutil.rmtree(self._folder("assign"), ignore_errors=True)
-        blocks, n_buckets = self._blocks(blueprint, spills[-1], len(spills)), _n_buckets(blueprint)
-        workers, threads = self._shared(blueprint, len(blocks))
-        settled = [(spill, name) for spill in spills for name in spill.names_with(SETTLED)]
-        first = len(STAGES) << 20
+        def of_block(number: int) -> Sent:
+            return in_buckets(work(spills[-1].read(leaves[number].tolist()), number))
 
-        def refined(number: int) -> pa.Table:
-            records = spills[-1].read(blocks[number].tolist())
-            return refine_cells(records, blueprint, first + number, threads)
+        def of_settled(spill: Spill, name: str) -> Sent:
+            return in_buckets(work(spill.read_piece(name, SETTLED), None))
 
-        units: list[tuple[str, Callable[[], pa.Table]]] = [
-            *((f"block-{number}", partial(refined, number)) for number in range(len(blocks))),
-            *((f"{spill.folder.name}-{name}", partial(spill.read_piece, name, SETTLED)) for spill, name in settled),
-        ]
+        def in_buckets(part: Part) -> Sent:
+            columns = (part.published[column.name] for column in blueprint.schema.published)
+            hashes = record_hashes(columns, len(part.published))
+            return Sent(part.published, buckets_of(hashes[0], n_buckets), part.measured)
 
-        def publish_unit(unit: tuple[str, Callable[[], pa.Table]]) -> int:
-            name, cells = unit
+        pieces = {f"block-{number:06}": partial(of_block, number) for number in range(len(leaves))}
+        for stage, spill in enumerate(spills):
+            for name in spill.names_with(SETTLED):
+                pieces[f"settled-{stage}-{name}"] = partial(of_settled, spill, name)
+        self._write(blueprint, pieces)
+        return lambda: target
+
+    def _write(self, blueprint: Blueprint, pieces: Mapping[str, Callable[[], Sent]]) -> None:
+        """Make and write the pieces that are missing, several at a time."""
+        target = self._target
+        workers = max(1, min(self._budget.workers(blueprint), len(pieces)))
+        threads = max(1, self._budget.threads // workers)
+
+        def write(name: str) -> int:
             if target.has(name):
                 return 0
             with kernels.using(threads=threads):
-                part = publish(cells(), blueprint)
-                columns = (part.published[column.name] for column in blueprint.schema.published)
-                hashes = record_hashes(columns, len(part.published))
-                target.add(name, part.published, buckets_of(hashes[0], n_buckets), part.measured)
+                piece = pieces[name]()
+                target.add(name, *piece)
             release_memory()
-            return int(part.published.num_rows)
+            return int(piece.records.num_rows)
 
-        self._each(publish_unit, units, "border 2", workers)
-        return [name for name, _ in units]
+        self._each(write, pieces, workers)
 
-    def _shared(self, blueprint: Blueprint, n_blocks: int) -> tuple[int, int]:
-        """Return how many blocks are processed at a time, and with how many threads each."""
-        workers = max(1, min(self.budget.workers(blueprint), n_blocks))
-        return workers, max(1, self.budget.threads // workers)
+    def measured(self, published: Pieces) -> list[Measured]:
+        """Return what was measured, in the order of the names of the pieces."""
+        spill = published()
+        return [spill.found(name) for name in spill.names]
 
 
 def _n_buckets(blueprint: Blueprint) -> int:

@@ -3,7 +3,7 @@
 Records are distributed by their class, so that each part holds whole classes and fits into memory.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,13 +12,13 @@ import pyarrow as pa
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Role, Schema
 from shoal.engines.blocks.block_records import SUBJECT, person_hashes, plain_schema
-from shoal.engines.blocks.recount import class_parts, merged_verdicts
+from shoal.engines.blocks.recount import class_parts, merged_verdicts, recount_part
 from shoal.engines.blocks.statistics import Counts
-from shoal.engines.disk.memory import DEFAULT, Budget
+from shoal.engines.disk.memory import Budget
 from shoal.engines.disk.spill import Gathering, Spill, release_memory
 from shoal.errors import ParameterError
 from shoal.files import hidden_folder, temporary_path
-from shoal.measures.recount import Question, Verdict, recount
+from shoal.measures.recount import Question, Verdict
 from shoal.models import Model
 from shoal.sources.batches import open_batches
 from shoal.sources.clean import check_wanted
@@ -64,62 +64,34 @@ def recount_batches(batches: Iterator[pa.Table], n_records: int, asked: Asked, s
     whole = counts.distributions(asked.schema)
     verdicts = []
     for part in spill.destinations:
-        table = spill.read([part])
-        subjects = table[SUBJECT] if SUBJECT in table.column_names else None
-        verdicts.append(recount(table, asked.schema, asked.k, subjects, asked.models, whole=whole))
+        verdicts.append(recount_part(spill.read([part]), asked.schema, asked.k, asked.models, whole))
         release_memory()
     return merged_verdicts(verdicts)
 
 
-def audit_on_disk(
-    table: Any,
-    *,
-    quasi_identifiers: Sequence[str] | str,
-    k: int | None = None,
-    confidential: Sequence[str] | str = (),
-    models: Sequence[Model] | Model = (),
-    subject: str | None = None,
-    columns: dict[str, Any] | None = None,
-    memory: str = DEFAULT,
-    **reading: Any,
-) -> Verdict:
-    """Recount the guarantees of a published table that may be larger than memory.
-
-    Parameters
-    ----------
-    table : path or frame
-        A file or a folder of Parquet files, as `shoal.sources.batches.open_batches` takes it.
-    memory : str
-        How much memory may be used, such as ``"2GB"``.
-    quasi_identifiers, k, confidential, models, subject, columns, **reading
-        As in `shoal.audit`.
-
-    Returns
-    -------
-    Verdict
-        That of `shoal.audit`. With a subject, distances (t) are those from the distribution of the records.
+def recount_in_parts(table: Any, asked: Question, memory: str, reading: Mapping[str, Any]) -> Verdict:
+    """Recount a file or a folder of Parquet files that may be larger than memory, within so much (`shoal.audit`).
 
     Raises
     ------
     ParameterError
         If a model of frequencies is asked for with a subject: it needs all records of a person at once.
     """
-    question = Question.of(quasi_identifiers, k, confidential, models, subject, columns)
-    if subject is not None and any(model.by_frequency for model in question.models):
+    if asked.subject is not None and any(model.by_frequency for model in asked.models):
         raise ParameterError(
             "A model of frequencies with a subject counts each person once in the whole table, which cannot be done in "
             "parts. Leave out the limit of memory, the subject or the model."
         )
     budget = Budget.of(memory, None)
     source = open_batches(table, **reading)
-    check_wanted(question.needed, source.names)
+    check_wanted(asked.needed, source.names)
     if source.n_records == 0:
         raise ParameterError("The table has no records, so there is nothing to count.")
-    schema = plain_schema(question.schema(source.types))
-    asked = Asked(schema, question.k, question.models)
+    schema = plain_schema(asked.schema(source.types))
     with hidden_folder(temporary_path("audit")) as folder:
-        batches = (_counted(batch, schema, subject) for batch in source.read(question.needed))
-        return recount_batches(batches, source.n_records, asked, folder / "parts", budget.buffer)
+        batches = (_counted(batch, schema, asked.subject) for batch in source.read(asked.needed))
+        wanted = Asked(schema, asked.k, asked.models)
+        return recount_batches(batches, source.n_records, wanted, folder / "parts", budget.buffer)
 
 
 def _counted(batch: pa.Table, schema: Schema, subject: str | None) -> pa.Table:

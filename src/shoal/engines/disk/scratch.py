@@ -25,8 +25,8 @@ def scratch_of(job: Job, source: Batches, target: Path | None) -> Path:
     """Return the folder for a job; without an output it is among the temporary files of the system."""
     place = target or temporary_path("disk")
     asked = job.model_copy(update={"memory": None, "output": None, "input": None}).to_dict()
-    files = [[str(path.resolve()), *stamp] for path, stamp in zip(source.paths, source.stamps, strict=True)]
-    read = [files or source.sha256, source.asked]
+    files = [[str(path.resolve()), *stamp] for path, stamp in zip(source.files.paths, source.files.stamps, strict=True)]
+    read = [files or source.sha256, source.receipt.given.given]
     text = json.dumps([asked, read, versions("numpy", "pyarrow")], sort_keys=True, default=str)
     return place.with_name(f".{hashlib.sha256(text.encode()).hexdigest()[:12]}.{place.name}")
 

@@ -1,15 +1,14 @@
-"""Engine: the stages of `shoal.engines.blocks` on a Spark DataFrame.
-
-    fit -> assign -> solve -> border and refine -> publish -> recount
+"""Engine: a Spark DataFrame, on which `shoal.engines.blocks.driver` runs its stages.
 
 Records stay on the executors. The driver gets statistics, a sample, the number of records of each leaf, and what was
-measured on each block. A frame that is used twice is persisted first.
+measured on each block. A frame that is used twice is persisted first, and freed as soon as the next one is complete: if
+executors are lost, Spark makes it again.
 """
 
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +16,14 @@ import pyarrow as pa
 from shoal.aggregate import published_type
 from shoal.columns.schema import Role, Schema
 from shoal.distribution import versions
-from shoal.engines.blocks.block_records import ALONE, CELL, HASHES, SUBJECT, carried, travelling
-from shoal.engines.blocks.blueprint import BORDER_ROUNDS, DEEPER, TOO_LARGE, Blueprint, Summary
-from shoal.engines.blocks.cell_destinations import SETTLED, destinations
-from shoal.engines.blocks.publish import Measured, publish
-from shoal.engines.blocks.recount import merged_verdicts
+from shoal.engines.blocks import driver
+from shoal.engines.blocks.block_records import ALONE, CELL, HASHES, SUBJECT
+from shoal.engines.blocks.blueprint import Blueprint, Summary
+from shoal.engines.blocks.driver import Assign, Choose, Publish, Sent, Work
+from shoal.engines.blocks.publish import Measured
+from shoal.engines.blocks.recount import merged_verdicts, recount_part
 from shoal.engines.blocks.sample import Sample
-from shoal.engines.blocks.solve import refine_cells, solve
+from shoal.engines.blocks.solve import SETTLED
 from shoal.engines.spark.sessions import named
 from shoal.engines.spark.spark_frames import (
     Frame,
@@ -40,17 +40,18 @@ from shoal.engines.spark.spark_frames import (
 )
 from shoal.errors import ParameterError
 from shoal.job import Job
-from shoal.measures.recount import Verdict, recount
+from shoal.measures.recount import Verdict
 from shoal.output.published_order import record_hashes
+from shoal.typing import Labels, Progress
 
 LEAF, BLOCK, PART = "_shoal_leaf", "_shoal_block", "_shoal_part"
-EQUAL, MEASURED = "_shoal_equal", "_shoal_measured"
+DEALT, MEASURED = "_shoal_dealt", "_shoal_measured"
 ORDER = ("_shoal_order_1", "_shoal_order_2")
 """Columns of a hash of the published values, which gives the order of the records that are written."""
 
 
 _LEAF = pa.field(LEAF, pa.int64())
-_IN_CELLS = (pa.field(ALONE, pa.bool_()), pa.field(CELL, pa.int64()), _LEAF)
+_IN_CELLS = (pa.field(ALONE, pa.bool_()), pa.field(CELL, pa.int64()))
 
 _TASKS = 2
 """Tasks for each block. Blocks are sent to tasks by a hash: with more tasks, fewer of them have several blocks."""
@@ -68,191 +69,165 @@ class Made(NamedTuple):
     """Sums of the hashes of all records as they were read, in any order."""
 
 
-def fitted(frame: Frame, job: Job, schema: Schema) -> Blueprint:
-    """Summarize all records and fix the cuts."""
-    seed, ours = job.seed, versions()["shoal"]
-    assert seed is not None
-
-    def measure(batch: pa.Table) -> tuple[frozenset[str], Summary]:
-        return frozenset([versions()["shoal"]]), Summary.of(batch, schema, seed)
-
-    def merge(parts: list[tuple[frozenset[str], Summary]]) -> tuple[frozenset[str], Summary]:
-        return frozenset().union(*(part[0] for part in parts)), Summary.merged([part[1] for part in parts])
-
-    with named(frame.sparkSession, "fit"):
-        parts = gathered(frame, measure, merge)
-    if not parts:
-        raise ParameterError("The DataFrame has no records, so there is nothing to release.")
-    theirs, summary = merge(parts)
-    if theirs != {ours}:
-        raise ParameterError(
-            f"The driver has shoal {ours}, but Python workers of the cluster have {', '.join(sorted(theirs))}. Install "
-            "the same version everywhere, since another version may make other cells."
-        )
-    return Blueprint.of(job, schema, summary)
-
-
-def made(frame: Frame, blueprint: Blueprint) -> Made:
-    """Make cells of all records, and publish them.
-
-    A frame is freed as soon as the next one is complete: if executors are lost, Spark makes it again.
-    """
-    spark, types = frame.sparkSession, travelling(types_of(frame).empty_table(), blueprint.schema).schema
+def make(job: Job, frame: Frame, schema: Schema, progress: Progress | None = None) -> Made:
+    """Make cells of all records, and publish them; progress is reported once all records were counted."""
     with Held() as held:
-        with named(spark, "assign"):
-            records, counts, blueprint = _in_leaves(frame, types, blueprint, held)
-            content = fingerprint(records, list(HASHES))
-        with named(spark, "solve"):
-            cells = held(_solved(records, counts, types, blueprint))
-            counts = counted(cells, LEAF)
-            held.free(records)
-        for border_round in range(1, BORDER_ROUNDS):
-            with named(spark, f"border round {border_round}"):
-                before, cells = cells, held(_refined(cells, counts, types, blueprint, border_round))
-                counts = counted(cells, LEAF)
-                held.free(before)
-        with named(spark, "publish"):
-            published = held(_published(cells, counts, types, blueprint))
-            packed = published.filter(f"{MEASURED} IS NOT NULL").select(BLOCK, MEASURED).toArrow().sort_by(BLOCK)
-            measured = [pickle.loads(each) for each in packed[MEASURED].to_pylist()]
-        held.keep(published)
-    return Made(blueprint, published, measured, content)
+        engine = _SparkEngine(frame, held, progress)
+        blueprint, published, measured = driver.make(engine, job, schema)
+        held.keep(published.frame)
+    return Made(blueprint, published.frame, measured, engine.content)
 
 
-def _in_leaves(
-    frame: Frame, types: pa.Schema, blueprint: Blueprint, held: Held
-) -> tuple[Frame, dict[int, int], Blueprint]:
-    """Return the records, each with its leaf, how many each leaf has, and the blueprint with no leaf too large."""
-    records, equal = held(_assigned(frame, types, blueprint)), set[int]()
-    for _ in range(DEEPER):
-        counts = counted(records, LEAF)
-        large = sorted(leaf for leaf, n in counts.items() if n > TOO_LARGE * blueprint.size and leaf not in equal)
-        if not large:
-            break
-        before = blueprint
-        for leaf in large:
-            deeper = blueprint.deepened(leaf, _sampled(records, blueprint, leaf), counts[leaf])
-            if deeper is blueprint:
-                equal.add(leaf)
-            blueprint = deeper
-        if blueprint is not before:
-            held.free(records)
-            records = held(_assigned(frame, types, blueprint))
-    if not equal:
-        return records, counts, blueprint
-    for leaf in sorted(equal):
-        records, blueprint = _scattered(records, types, blueprint, leaf, counts[leaf])
-    return held(records), counted(records, LEAF), blueprint
+class _Leaves(NamedTuple):
+    """A persisted frame with a column `LEAF`, and the number of records of each leaf; published records have none."""
+
+    frame: Frame
+    counts: dict[int, int]
 
 
-def _sampled(records: Frame, blueprint: Blueprint, leaf: int) -> Sample:
-    """Draw a sample from the records of a leaf."""
-    names = [name for name in carried(blueprint.schema) if name in blueprint.schema.quasi_names]
-    seed = blueprint.job.seed
-    assert seed is not None
-    here = records.filter(f"{LEAF} = {leaf}").drop(LEAF)
-    return Sample.merged(gathered(here, lambda batch: Sample.of(batch, names, seed), Sample.merged))
+class _SparkEngine:
+    """Implements `shoal.engines.blocks.driver.Engine` with records in `_Leaves`."""
+
+    def __init__(self, frame: Frame, held: Held, progress: Progress | None) -> None:
+        self._source, self._held, self._progress = frame, held, progress
+        self._types: pa.Schema
+        """Types of the records as they travel, without a leaf."""
+
+        self.content: tuple[int, ...]
+
+    def stage(self, name: str, make: Callable[[], tuple[_Leaves, Any]]) -> tuple[_Leaves, Any]:
+        """Name the jobs of a stage."""
+        with named(self._source.sparkSession, name):
+            return make()
+
+    def summarize(self, summary: Callable[..., Summary]) -> Summary:
+        """Summarize batches where they are; raise unless all workers have the same version of shoal."""
+
+        def measure(batch: pa.Table) -> tuple[frozenset[str], Summary]:
+            return frozenset([versions()["shoal"]]), summary(batch)
+
+        def merge(parts: list[tuple[frozenset[str], Summary]]) -> tuple[frozenset[str], Summary]:
+            return frozenset().union(*(part[0] for part in parts)), Summary.merged([part[1] for part in parts])
+
+        ours = versions()["shoal"]
+        theirs, found = merge(gathered(self._source, measure, merge) or [measure(types_of(self._source).empty_table())])
+        if theirs != {ours}:
+            raise ParameterError(
+                f"The driver has shoal {ours}, but Python workers of the cluster have {', '.join(sorted(theirs))}. "
+                "Install the same version everywhere, since another version may make other cells."
+            )
+        return found
+
+    def assign(self, blueprint: Blueprint, send: Callable[..., Sent]) -> _Leaves:
+        """Return the records as they travel, each with its leaf."""
+        if self._progress is not None:
+            self._progress(0, blueprint.n_records)
+        self._types = send(types_of(self._source).empty_table()).records.schema
+        records = self._leaves(mapped(self._source, lambda batch: _with_leaf(send(batch)), self._types.append(_LEAF)))
+        self.content = fingerprint(records.frame, list(HASHES))
+        return records
+
+    def _leaves(self, frame: Frame, before: _Leaves | None = None) -> _Leaves:
+        """Persist a frame, count its leaves, and free the frame that it was made of."""
+        frame = self._held(frame)
+        counts = counted(frame, LEAF)
+        if before is not None:
+            self._held.free(before.frame)
+        return _Leaves(frame, counts)
+
+    def count(self, records: _Leaves, n_leaves: int) -> Labels:
+        """Return the numbers that are known."""
+        counts = np.zeros(n_leaves, dtype=np.int64)
+        for leaf, n_records in records.counts.items():
+            if leaf != SETTLED:
+                counts[leaf] = n_records
+        return counts
+
+    def sample(self, records: _Leaves, leaf: int, draw: Callable[[pa.Table], Sample]) -> Sample:
+        """Draw where the records are."""
+        here = records.frame.filter(f"{LEAF} = {leaf}").drop(LEAF)
+        return Sample.merged(gathered(here, draw, Sample.merged))
+
+    def reassign(self, records: _Leaves, leaves: list[int], assign: Assign) -> _Leaves:
+        """Send all records once more: a union of these and others would double the number of partitions."""
+
+        def again(batch: pa.Table) -> pa.Table:
+            batch = batch.drop([LEAF])
+            return _with_leaf(Sent(batch, assign(batch)))
+
+        return self._leaves(mapped(records.frame, again, self._types.append(_LEAF)), records)
+
+    def deal(self, records: _Leaves, leaf: int, choose: Choose, parts: range) -> _Leaves:
+        """Deal as `shoal.engines.blocks.block_records.dealt` does; one task has all records that are dealt."""
+        from pyspark.sql.functions import expr
+
+        def flag(batch: pa.Table) -> pa.Table:
+            return batch.append_column(DEALT, pa.array(choose(batch)))
+
+        here = records.frame.filter(f"{LEAF} = {leaf}")
+        flagged = mapped(here, flag, self._types.append(_LEAF).append(pa.field(DEALT, pa.bool_())))
+        place = f"row_number() OVER (PARTITION BY {DEALT} ORDER BY {', '.join(HASHES)}) - 1"
+        part = f"IF({DEALT}, {parts[0]} + ({place}) % {len(parts) - 1}, {parts[-1]})"
+        dealt = flagged.withColumn(LEAF, expr(f"CAST({part} AS BIGINT)")).drop(DEALT)
+        return self._leaves(records.frame.filter(f"{LEAF} <> {leaf}").unionByName(dealt), records)
+
+    def by_block(self, records: _Leaves, blueprint: Blueprint, blocks: Labels, work: Work) -> _Leaves:
+        """Group the records of each block in one place."""
+
+        def of_block(block: int, group: pa.Table) -> pa.Table:
+            return _with_leaf(work(group.drop([LEAF, BLOCK]), block))
+
+        moving = records.frame.filter(f"{LEAF} <> {SETTLED}")
+        made = _each_block(moving, blocks, "NULL", of_block, pa.schema([*self._types, *_IN_CELLS, _LEAF]))
+        # Without settled cells, a union would only read all others once more.
+        if SETTLED in records.counts:
+            made = made.unionByName(records.frame.filter(f"{LEAF} = {SETTLED}"))
+        return self._leaves(made, records)
+
+    def publish(self, records: _Leaves, blueprint: Blueprint, blocks: Labels, work: Publish) -> _Leaves:
+        """Settled cells stay in the block where they are, which has a negative number here.
+
+        The first record of a block carries what was measured.
+        """
+
+        def of_block(block: int, group: pa.Table) -> pa.Table:
+            part = work(group.drop([LEAF, BLOCK]), None if block < 0 else block)
+            measured = pa.array([pickle.dumps(part.measured), *[None] * (len(group) - 1)], pa.binary())
+            return (
+                _ordered(part.published, blueprint)
+                .append_column(MEASURED, measured)
+                .append_column(BLOCK, pa.array(np.full(len(group), block)))
+            )
+
+        ours = [(name, pa.int64()) for name in ORDER] + [(MEASURED, pa.binary()), (BLOCK, pa.int64())]
+        types = pa.schema([*_published_types(self._types, blueprint.schema), *ours])
+        published = _each_block(records.frame, blocks, f"-1 - shiftright({CELL}, 32)", of_block, types)
+        return _Leaves(self._held(published), {})
+
+    def measured(self, published: _Leaves) -> list[Measured]:
+        """Return what was measured, in the order of the blocks."""
+        with named(self._source.sparkSession, driver.PUBLISH):
+            carrying = published.frame.filter(f"{MEASURED} IS NOT NULL").select(BLOCK, MEASURED)
+            packed = carrying.toArrow().sort_by(BLOCK)
+        return [pickle.loads(each) for each in packed[MEASURED].to_pylist()]
 
 
-def _scattered(
-    records: Frame, types: pa.Schema, blueprint: Blueprint, leaf: int, n_records: int
-) -> tuple[Frame, Blueprint]:
-    """Split a leaf of equal points as `shoal.engines.blocks.block_records.dealt` does; others are the last part."""
-    from pyspark.sql.functions import expr
-
-    first = blueprint.points(_sampled(records, blueprint, leaf).records.slice(0, 1))[0]
-    begin, n_parts = blueprint.n_leaves(), -(-n_records // blueprint.size) + 1
-
-    def compare(batch: pa.Table) -> pa.Table:
-        return batch.append_column(EQUAL, pa.array((blueprint.points(batch) == first).all(axis=1)))
-
-    here = records.filter(f"{LEAF} = {leaf}")
-    flagged = mapped(here, compare, types.append(_LEAF).append(pa.field(EQUAL, pa.bool_())))
-    place = f"row_number() OVER (PARTITION BY {EQUAL} ORDER BY {', '.join(HASHES)}) - 1"
-    part = f"{begin} + IF({EQUAL}, ({place}) % {n_parts - 1}, {n_parts - 1})"
-    parts = flagged.withColumn(LEAF, expr(f"CAST({part} AS BIGINT)")).drop(EQUAL)
-    return records.filter(f"{LEAF} <> {leaf}").unionByName(parts), blueprint.scattering(leaf, n_parts)
-
-
-def _assigned(frame: Frame, types: pa.Schema, blueprint: Blueprint) -> Frame:
-    """Return the records as they travel, each with its leaf."""
-
-    def assign(batch: pa.Table) -> pa.Table:
-        records = travelling(batch, blueprint.schema)
-        return records.append_column(LEAF, pa.array(blueprint.assign(records)))
-
-    return mapped(frame, assign, types.append(_LEAF))
-
-
-def _solved(records: Frame, counts: dict[int, int], types: pa.Schema, blueprint: Blueprint) -> Frame:
-    """Return the records in cells, each with the leaf that its cell is sent to."""
-
-    def of_block(block: int, group: pa.Table) -> pa.Table:
-        return _sent(solve(group.drop([LEAF, BLOCK]), blueprint, block), blueprint, 1)
-
-    return _each_block(records, counts, blueprint, 0, of_block, pa.schema([*types, *_IN_CELLS]))
-
-
-def _refined(cells: Frame, counts: dict[int, int], types: pa.Schema, blueprint: Blueprint, border_round: int) -> Frame:
-    """Return the records after a border round that is not the last."""
-
-    def of_block(block: int, group: pa.Table) -> pa.Table:
-        return _sent(refine_cells(group.drop([LEAF, BLOCK]), blueprint, block), blueprint, border_round + 1)
-
-    moving = cells.filter(f"{LEAF} <> {SETTLED}")
-    refined = _each_block(moving, counts, blueprint, border_round, of_block, pa.schema([*types, *_IN_CELLS]))
-    # Without settled cells, a union would only read all others once more.
-    return refined.unionByName(cells.filter(f"{LEAF} = {SETTLED}")) if SETTLED in counts else refined
-
-
-def _published(cells: Frame, counts: dict[int, int], types: pa.Schema, blueprint: Blueprint) -> Frame:
-    """Return what is published after the last border round; the first record of a block carries what was measured."""
-
-    def of_block(block: int, group: pa.Table) -> pa.Table:
-        records = group.drop([LEAF, BLOCK])
-        part = publish(records if block < 0 else refine_cells(records, blueprint, block), blueprint)
-        measured = pa.array([pickle.dumps(part.measured), *[None] * (len(records) - 1)], pa.binary())
-        return (
-            _ordered(part.published, blueprint)
-            .append_column(MEASURED, measured)
-            .append_column(BLOCK, pa.array(np.full(len(records), block)))
-        )
-
-    ours = [(name, pa.int64()) for name in ORDER] + [(MEASURED, pa.binary()), (BLOCK, pa.int64())]
-    made = pa.schema([*_published_types(types, blueprint.schema), *ours])
-    return _each_block(cells, counts, blueprint, BORDER_ROUNDS, of_block, made)
+def _with_leaf(sent: Sent) -> pa.Table:
+    return sent.records.append_column(LEAF, pa.array(sent.leaves))
 
 
 def _each_block(
-    records: Frame,
-    leaves: dict[int, int],
-    blueprint: Blueprint,
-    stage: int,
-    of_block: Callable[[int, pa.Table], pa.Table],
-    types: pa.Schema,
+    records: Frame, blocks: Labels, stays: str, of_block: Callable[[int, pa.Table], pa.Table], types: pa.Schema
 ) -> Frame:
-    """Send records to the blocks of a stage; return what a function makes of each block, given its number.
+    """Send records to the blocks of their leaves; return what a function makes of each block, given its number.
 
-    The blocks follow from the number of records of each leaf. Settled
-    cells stay in the block where they are, which has a negative number.
+    `stays` is an expression of the block of those whose leaf has none.
     """
     from pyspark.sql.functions import expr
 
-    counts = np.zeros(blueprint.n_leaves(stage), dtype=np.int64)
-    for leaf, n_records in leaves.items():
-        if leaf != SETTLED:
-            counts[leaf] = n_records
-    blocks = blueprint.blocks(counts, stage)
-    first = stage << 20  # numbers that no block of another stage has
-    moving = looked_up(LEAF, [first + block for block in blocks.tolist()])
-    stays = "NULL" if stage == 0 else f"-1 - shiftright({CELL}, 32)"
+    moving = looked_up(LEAF, blocks.tolist())
     placed = records.withColumn(BLOCK, expr(f"coalesce({moving}, {stays})"))
     return grouped(placed, BLOCK, of_block, types, _TASKS * (int(blocks.max(initial=0)) + 1))
-
-
-def _sent(records: pa.Table, blueprint: Blueprint, border_round: int) -> pa.Table:
-    """Return records in cells with the leaf that each cell is sent to."""
-    return records.append_column(LEAF, pa.array(destinations(records, blueprint, border_round)))
 
 
 def _ordered(published: pa.Table, blueprint: Blueprint) -> pa.Table:
@@ -284,8 +259,7 @@ def recounted(published: Frame, blueprint: Blueprint) -> Verdict:
         schema = replace(schema, roles=schema.roles.model_copy(update={"subject": None}))
 
     def of_part(_: int, group: pa.Table) -> pa.Table:
-        subjects = group[SUBJECT] if SUBJECT in group.column_names else None
-        found = recount(group, schema, job.k, subjects, job.models, whole=blueprint.whole)
+        found = recount_part(group, schema, job.k, job.models, blueprint.whole)
         return pa.table({"verdict": pa.array([pickle.dumps(found)], pa.binary())})
 
     n_parts = 1 + blueprint.n_records // blueprint.size

@@ -17,14 +17,14 @@ from shoal.engines.blocks.block_records import carried, check_column_names
 from shoal.engines.blocks.block_release import BlockRelease
 from shoal.engines.blocks.limits import check_limits
 from shoal.engines.spark.catalogue_table import CatalogueTable
-from shoal.engines.spark.engine import ORDER, Made, fitted, made, recounted
+from shoal.engines.spark.engine import ORDER, Made, make, recounted
 from shoal.engines.spark.parquet_folder import INTERNAL, PUBLIC, Folder, digest_of
 from shoal.engines.spark.sessions import at_work, named
 from shoal.engines.spark.spark_frames import Frame, digest_of_records, fingerprint, quoted, types_of
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.files import replacing_all
 from shoal.job import Job
-from shoal.job.checks import check_job, check_late
+from shoal.job.checks import check_job, check_late, check_memory
 from shoal.measures.recount import Verdict
 from shoal.models import Model
 from shoal.output.manifest import as_text, internal_manifest, public_manifest
@@ -118,12 +118,9 @@ def execute_job(job: Job, frame: Frame, progress: Progress | None = None) -> "Sp
 
 
 def _released(job: Job, frame: Frame, schema: Schema, progress: Progress | None) -> "SparkRelease":
-    wanted = frame.select(*map(quoted, carried(schema)))
-    blueprint = fitted(wanted, job, schema)
-    n_records = blueprint.n_records
+    parts = make(job, frame.select(*map(quoted, carried(schema))), schema, progress)
+    n_records = parts.blueprint.n_records
     report = progress or (lambda done, total: None)
-    report(0, n_records)
-    parts = made(wanted, blueprint)
     try:
         report(n_records * 9 // 10, n_records)
         release = SparkRelease(frame, parts, recounted(parts.published, parts.blueprint))
@@ -139,8 +136,7 @@ def _released(job: Job, frame: Frame, schema: Schema, progress: Progress | None)
 def check_spark_job(job: Job, frame: Frame) -> Schema:
     """Return the schema of a DataFrame, or raise if the job cannot be done on it, whatever its records are."""
     _check_frame(frame)
-    if job.memory is not None:
-        raise ParameterError("memory limits the engine 'disk', but the engine 'spark' is asked for. Leave one out.")
+    check_memory(job)
     check_late(job)
     schema = Schema.of(types_of(frame), job.roles, job.columns)
     check_job(job, schema)

@@ -145,7 +145,7 @@ def plan(times: Times, arrivals: Arrivals, deadline: float | None = None, latest
     Notes
     -----
     The release is ready ``max(base - head start, 0) + late`` seconds after the end. The thesis minimises this in
-    closed form for two steps of MDAV and uniform arrivals (`shoal.incremental.planning.formulas`); here it is searched
+    closed form for two steps of MDAV and uniform arrivals (`papers.incremental.formulas`); here it is searched
     numerically, for any running times and any arrival curve.
 
     Examples

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import kernels
-from shoal.arrays import as_cell_size, as_matrix
+from shoal.arrays import as_cell_size, as_matrix, check_seed
 from shoal.errors import ParameterError
 from shoal.measures.bound.relaxation import relaxed_bound
 from shoal.measures.loss import Loss
@@ -161,8 +161,7 @@ def _check(effort: str, seconds: float, seed: Seed, progress: Progress | None) -
         raise ParameterError(f"Unknown effort {effort!r}. Efforts: {', '.join(EFFORTS)}.")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
         raise ParameterError(f"seconds must be a number from 0 on; got {seconds!r}.")
-    if not (seed is None or isinstance(seed, int | np.integer)):
-        raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
+    check_seed(seed)
     if progress is not None and not callable(progress):
         raise ParameterError(f"progress must be callable or None, not {type(progress).__name__}.")
 

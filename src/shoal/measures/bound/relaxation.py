@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.distribution import install
-from shoal.errors import ParameterError
+from shoal.distribution import optional
 from shoal.measures.bound.inequalities import Cuts, Indices, count, separate
 from shoal.typing import Matrix, Vector
 
@@ -128,7 +127,7 @@ class _Program(NamedTuple):
 
 def _program(X: Matrix, k: int, state: State) -> _Program:
     """Build the linear program of the pairs and cuts held."""
-    sparse = _scipy().sparse
+    sparse = _scipy("sparse")
     n_records, n_pairs = len(X), len(state.pairs)
     first, second = np.divmod(state.pairs, n_records)
     cuts, records, columns = state.cuts, np.arange(n_records), np.arange(n_pairs)
@@ -228,7 +227,7 @@ def _below_zero(
     X: Matrix, per_square: float, cover: Vector, touched: Indices, change: Vector
 ) -> tuple[Vector, Indices]:
     """Sum, for each record i, the negative ones of d_ij**2 * per_square - cover_i - cover_j + change_ij over j > i."""
-    distance = _scipy().spatial.distance.cdist
+    distance = _scipy("spatial.distance").cdist
     n_records = len(X)
     below, negative = np.zeros(n_records), [np.empty(0, dtype=np.int64)]
     start = 0
@@ -257,13 +256,6 @@ def _sums_rounded_down(groups: Indices, terms: Vector, n_groups: int) -> Vector:
     return np.asarray(sums - (np.bincount(groups, minlength=n_groups) + 8) * _EPS * sizes)
 
 
-def _scipy() -> Any:
-    """Import SciPy, which only the strong bound needs."""
-    try:
-        import scipy.sparse
-        import scipy.spatial.distance
-    except ImportError as error:
-        raise ParameterError(
-            f"The strong bound needs SciPy, which is not installed: {install('bound')}. Or ask for effort='cheap'."
-        ) from error
-    return scipy
+def _scipy(module: str) -> Any:
+    """Import a module of SciPy, which only the strong bound needs."""
+    return optional(f"scipy.{module}", "The strong bound (not effort='cheap') needs SciPy", "bound")

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.columns.equivalence import value_counts
-from shoal.columns.prepare import CAST_ERRORS, categories_in_order, date_units
-from shoal.columns.schema import Column, Kind
+from shoal.columns.numbers import date_units
+from shoal.columns.prepare import CAST_ERRORS, categories_in_order
+from shoal.columns.schema import Column, Kind, has_calendar
 from shoal.output.report.binning import date_grid, joined, number_grid
 from shoal.output.report.formatting import significant
 from shoal.typing import Vector
@@ -89,22 +90,19 @@ def _seconds(values: pa.ChunkedArray) -> Vector:
     return units * (1e-3 if pa.types.is_date64(values.type) else _SECONDS[values.type.unit])
 
 
-def is_moment(type_: pa.DataType) -> bool:
-    """Return whether values are points in time, not times of day or durations."""
-    return bool(pa.types.is_date(type_) or pa.types.is_timestamp(type_))
-
-
 def _histogram(sides: dict[str, pa.ChunkedArray], k: int) -> dict[str, Any]:
     numbers = {side: as_numbers(values) for side, values in sides.items()}
     first = next(iter(sides.values()))
-    if is_moment(first.type):
+    if has_calendar(first.type):
         grid = date_grid(numbers["after"], k)
     else:
         grid = number_grid(numbers["after"], k, whole=bool(pa.types.is_integer(first.type)))
     histogram = joined(grid, numbers, k) if grid is not None else None
     if histogram is None:
         return {"figure": None, "note": f"Too few different values, with at least {k} records each, to draw."}
-    summary = {} if is_moment(first.type) else {"summary": {side: _summary(found) for side, found in numbers.items()}}
+    summary = (
+        {} if has_calendar(first.type) else {"summary": {side: _summary(found) for side, found in numbers.items()}}
+    )
     return {**histogram.to_dict(), **summary}
 
 

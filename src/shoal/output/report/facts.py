@@ -170,7 +170,7 @@ def _distributions(release: ReleaseLike, form: Form) -> list[dict[str, Any]]:
     """
 
     def shown(column: Column) -> dict[str, Any]:
-        listed = column.is_true and column.aggregate in ("set", "ancestor")
+        listed = column.form in ("set", "ancestor")
         compared = form == "internal" and column.role is Role.QUASI and not listed
         return distribution(
             replace(column, kind=Kind.NOMINAL) if listed else column,

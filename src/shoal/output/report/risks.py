@@ -1,4 +1,4 @@
-"""Risks: the numbers of `shoal.measures.risk` as rows with a plain name, before and after where both are known."""
+"""Risks: the numbers of `Risk` as rows with a plain name, before and after where both are known."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

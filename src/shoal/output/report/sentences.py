@@ -6,7 +6,7 @@ Everything here follows from the job and from the released table, so that both f
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from shoal.aggregate import AGGREGATES
+from shoal.columns.aggregates import AGGREGATES
 from shoal.columns.schema import Column, Kind, Role, Schema
 from shoal.job import Job
 from shoal.measures.recount import Verdict

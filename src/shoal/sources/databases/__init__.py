@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from shoal.errors import DatabaseError, ShoalError
 from shoal.sources.databases.address import Address, checked_scheme, file_address, refuse_scheme, server_address
-from shoal.sources.databases.connection import Connection, Origin, transaction
-from shoal.sources.databases.database import Database
+from shoal.sources.databases.connection import Connection, Database, Origin, transaction
 from shoal.sources.databases.duckdb import DUCKDB
 from shoal.sources.databases.postgresql import POSTGRESQL
 from shoal.sources.databases.sqlite import SQLITE

@@ -3,14 +3,17 @@
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from shoal.errors import DatabaseError
 from shoal.sources.databases.connection import Connection
 from shoal.sources.databases.sql_names import Name, quoted
+
+T = TypeVar("T")
 
 _STATE = re.compile(r"SQLSTATE: (\w{5})")
 
@@ -58,34 +61,55 @@ class AdbcConnection(Connection):
             return
         raise refusal from None
 
+    def call(self, work: Callable[[], T]) -> T:
+        """Return what some work of the driver returns; Ctrl-C cancels it.
+
+        The work has a thread of its own: in the main thread the driver would take Ctrl-C for itself, also where it has
+        to wait (`shoal.interrupts.held`), and report it as an error of the database.
+        """
+        with self.refusing(), ThreadPoolExecutor(1) as executor:
+            found = executor.submit(work)
+            try:
+                while wait([found], 0.2).not_done:  # Ctrl-C alone does not always wake this thread
+                    pass
+                return found.result()
+            except BaseException:
+                while not found.done():  # the statement may be about to begin
+                    with suppress(Exception):  # not every driver can cancel one
+                        self._cursor.adbc_cancel()
+                    wait([found], 0.2)
+                raise
+
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Execute a statement and return its rows."""
-        with self.refusing():
+
+        def work() -> list[tuple[Any, ...]]:
             self._cursor.execute(sql, values or None)
             return list(self._cursor.fetchall()) if self._cursor.description else []
 
+        return self.call(work)
+
     def names(self, query: str) -> list[str]:
         """Return the names of the columns of a query."""
-        with self.refusing():
+
+        def work() -> list[str]:
             self._cursor.execute(f"{query} LIMIT 0")
             return [column[0] for column in self._cursor.description]
 
+        return self.call(work)
+
     def arrow(self, query: str) -> pa.Table:
         """Return the records of a query, which arrive in batches."""
-        with self.refusing():
+
+        def work() -> pa.Table:
             self._cursor.execute(query)
             return self._cursor.fetch_arrow_table()
 
+        return self.call(work)
+
     def insert(self, name: Name, arrow: pa.Table) -> None:
         """Append records to a table."""
-        with self.refusing():
-            self._cursor.adbc_ingest(name.table, arrow, mode="append", db_schema_name=name.schema)
-
-    def execute_held(self, sql: str) -> None:
-        """Execute a statement that Ctrl-C must not cancel, as the DB-API of the driver would let it."""
-        with self.refusing():
-            self._cursor.adbc_statement.set_sql_query(sql)
-            self._cursor.adbc_statement.execute_update()
+        self.call(lambda: self._cursor.adbc_ingest(name.table, arrow, mode="append", db_schema_name=name.schema))
 
     def close(self) -> None:
         """End the connection; what is not committed is undone."""

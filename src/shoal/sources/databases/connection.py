@@ -1,15 +1,33 @@
-"""Connection: what a database has to be able to do so that tables are read from it and releases written to it."""
+"""Connection: what a database has to be able to do so that tables are read from it and releases written to it.
+
+And its entry in the registry: how it is addressed and opened, and its description for help and docs.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
 from shoal.errors import DatabaseError, ParameterError, did_you_mean
-from shoal.sources.databases.sql_names import Name, check_storable
+from shoal.sources.databases.address import Address
+from shoal.sources.databases.sql_names import Name, check_storable, literal, quoted
+
+
+class Why(StrEnum):
+    """Why a statement has failed, in words that several databases share."""
+
+    ONE_SELECT = (
+        "cannot read the query: it must be one SELECT without errors in its SQL; statements that write are refused."
+    )
+    NO_COLUMN = "has no column of a name that the query uses. Check the query."
+    EXISTS = "already has this table: another program created it in the meantime. Choose another name."
+    WRITES = "was asked to write while it is read: the query changes data. Give a query that only selects."
+    NO_SCHEMA = "has no schema of this name. Create it first, or choose another one."
+    LOCKED = "is locked by another program. Try again when that has ended."
 
 
 class Origin(NamedTuple):
@@ -44,6 +62,8 @@ class Connection(ABC):
     """Bytes of UTF-8 after which names are cut off."""
     ignores_case: ClassVar[bool] = True
     """Whether names that differ only in case are the same."""
+    has_comments: ClassVar[bool] = True
+    """Whether columns have comments; where they have none, the codebook in the manifest holds the labels."""
 
     where: str
     """The database, for messages."""
@@ -72,9 +92,9 @@ class Connection(ABC):
     def fetch(self, query: str, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a query, or some of its columns, in types that all of shoal supports."""
 
-    @abstractmethod
     def fetch_table(self, relation: Relation, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a table as `fetch` does, with what the database knows about its columns."""
+        return self.fetch(f"SELECT * FROM {relation.name.sql}", columns)
 
     @abstractmethod
     def relations_read(self, query: str) -> frozenset[object]:
@@ -104,13 +124,14 @@ class Connection(ABC):
     def storable(self, arrow: pa.Table) -> pa.Table:
         """Return the table in types that the database can store; raise if there is none for a column."""
 
-    @abstractmethod
     def comments(self, relation: Relation) -> dict[str, str]:
         """Return the comments on the columns of a table."""
+        return {}
 
-    @abstractmethod
     def comment(self, name: Name, comments: Mapping[str, str]) -> None:
         """Set comments on columns of a table, in a database that has comments."""
+        for column, text in comments.items() if self.has_comments else ():
+            self.rows(f"COMMENT ON COLUMN {name.sql}.{quoted(column)} IS {literal(text)}")
 
     def check_names(self, names: Sequence[str]) -> None:
         """Raise if the database cannot store these names as they are."""
@@ -131,6 +152,10 @@ class Connection(ABC):
         meant = did_you_mean(name, known=names) if name else ""
         return DatabaseError(f"{what}.{meant} {in_words(names)}")
 
+    def without_table(self) -> DatabaseError:
+        """Return the error for a query of a table that does not exist."""
+        return self.missing(f"{self.where} has no table of a name that the query uses")
+
     def chosen(self, table: str | None, query: str | None) -> Relation | None:
         """Return the relation to read, None if a query is given; raise unless exactly one of them is."""
         if table is not None and query is not None:
@@ -143,6 +168,32 @@ class Connection(ABC):
                 f"{in_words([str(relation.name) for relation in self.relations()])}"
             )
         return self.existing(table)
+
+
+class Database(NamedTuple):
+    """A kind of database."""
+
+    name: str
+    title: str
+    """Name in help and docs."""
+    schemes: tuple[str, ...]
+    endings: tuple[str, ...]
+    """Extensions of its files; none for a server."""
+    connect: Callable[[Address, bool], Connection]
+    """Open the database at an address, for reading or also for writing."""
+    share: Callable[[Any], Connection | None]
+    """Open a second connection to the database of a Python connection; None if it is not one of this database."""
+    comes_back: str
+    """Description of a release in this database, for the docs."""
+    extra: str
+    """Extra that installs the driver."""
+    copy_without: Callable[[Address, Name, Path], AbstractContextManager[None]] | None = None
+    """Copy a file without a table, and hold it; None where a dropped table leaves no record in the file."""
+
+    @property
+    def options(self) -> frozenset[str]:
+        """The names of the reading options."""
+        return frozenset({"table", "query"})
 
 
 def in_words(names: Sequence[str], most: int = 30) -> str:

@@ -5,20 +5,18 @@ The database is opened without access to other files, and queries see no variabl
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import DatabaseError, FileError
 from shoal.sources.clean import check_names, check_wanted
-from shoal.sources.databases.address import Address
-from shoal.sources.databases.connection import Connection, Relation, refused, subquery
-from shoal.sources.databases.database import Database
-from shoal.sources.databases.database_files import check_file, identity_of
+from shoal.sources.databases.address import Address, check_file, identity_of
+from shoal.sources.databases.connection import Connection, Database, Relation, Why, refused, subquery
 from shoal.sources.databases.sql_names import Name, literal, quoted
 from shoal.sources.databases.values import checked
 from shoal.sources.source_stamps import Stamp, check_stamp
@@ -43,17 +41,16 @@ _DEFINED = (
 """What a copy has to have too."""
 _CONFIG = {"enable_external_access": "false"}
 _REFUSALS = {
-    "already exists": "already has this table: another program created it in the meantime. Choose another name.",
+    "already exists": Why.EXISTS,
     "version number": "was written by a newer version of DuckDB. Update the package: pip install --upgrade duckdb.",
-    "Could not set lock": "is locked by another program. Try again when that has ended.",
+    "Could not set lock": Why.LOCKED,
     "different configuration": "is open in this process in another way. Close that connection, or pass it in place of "
     "the address.",
-    "read-only": "was asked to write while it is read: the query changes data. Give a query that only selects.",
+    "read-only": Why.WRITES,
     "disabled by configuration": "cannot run this query: it uses another file or an extension. Read that by itself.",
-    "Parser Error": "cannot read the query: it must be one SELECT without errors in its SQL; statements that write are "
-    "refused.",
+    "Parser Error": Why.ONE_SELECT,
     "Binder Error": "has no column or function of a name that the query uses. Check the query.",
-    "Schema with name": "has no schema of this name. Create it first, or choose another one.",
+    "Schema with name": Why.NO_SCHEMA,
     "not a valid DuckDB": "is not a DuckDB file. Check the address.",
     "Permission denied": "may not be opened by this user. Ask its owner for the right.",
     "Dependency": "cannot replace the table, since something else depends on it. Drop that first, or choose another "
@@ -89,7 +86,7 @@ class DuckDB(Connection):
         else:
             return
         if "Catalog Error: Table with name" in text:
-            raise self.missing(f"{self.where} has no table of a name that the query uses") from None
+            raise self.without_table() from None
         reason = next((reason for part, reason in _REFUSALS.items() if part in text), None)
         raise refused(self.where, reason, text.partition(":")[0], "duckdb") from None
 
@@ -118,14 +115,10 @@ class DuckDB(Connection):
         with self.refusing():
             names = list(self._connection.sql(subquery(query)).columns)
         check_names(names)
-        wanted = names if columns is None else check_wanted(columns, names)
+        wanted = check_wanted(columns, names)
         with self.refusing():
             found = self._connection.sql(subquery(query, ", ".join(map(quoted, wanted)) or "1")).to_arrow_table()
         return checked(found if wanted else found.select([]))
-
-    def fetch_table(self, relation: Relation, columns: Sequence[str] | None) -> pa.Table:
-        """Return the records of a table."""
-        return self.fetch(f"SELECT * FROM {relation.name.sql}", columns)
 
     def relations_read(self, query: str) -> frozenset[object]:
         """Return the tables in the plan of the query before it is optimized."""
@@ -166,11 +159,6 @@ class DuckDB(Connection):
             relation.name.table,
         )
         return dict(rows)
-
-    def comment(self, name: Name, comments: Mapping[str, str]) -> None:
-        """Set comments on columns of a table."""
-        for column, text in comments.items():
-            self.rows(f"COMMENT ON COLUMN {name.sql}.{quoted(column)} IS {literal(text)}")
 
     def placed(self, name: Name) -> Name:
         """Return the name with the schema in which a new table of this name is created."""
@@ -222,10 +210,7 @@ def connect(address: Address, write: bool) -> Connection:
     """Open a file, for reading only unless it is to be written."""
     assert address.path is not None
     path = address.path
-    try:
-        import duckdb
-    except ImportError:
-        raise FileError(f"DuckDB files need the extra duckdb: {install('duckdb')}.") from None
+    duckdb = optional("duckdb", "DuckDB files need the extra duckdb", "duckdb", FileError)
     if not write:
         check_file(path, "DuckDB", 8, _MAGIC)
     # Variables are invisible to queries; a table in the making is one of them.

@@ -4,20 +4,19 @@ Reading is one REPEATABLE READ, READ ONLY transaction. Parallel plans and synchr
 that an unchanged table returns its records in the same order.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import DatabaseError, FileError
 from shoal.passwords import REMEDY
 from shoal.sources.clean import check_names, check_texts, check_wanted
 from shoal.sources.databases.adbc import AdbcConnection, is_adbc
 from shoal.sources.databases.address import Address
-from shoal.sources.databases.connection import Connection, Relation, refused, subquery
-from shoal.sources.databases.database import Database
-from shoal.sources.databases.sql_names import Name, literal, quoted
+from shoal.sources.databases.connection import Connection, Database, Relation, Why, refused, subquery
+from shoal.sources.databases.sql_names import Name, quoted
 from shoal.sources.databases.values import checked, decimals, in_microseconds
 
 _SETTINGS = (
@@ -74,17 +73,16 @@ _REFUSALS = {
     "3D": "does not exist on the server. Check the name at the end of the address.",
     "42501": "does not give this user the right that is needed: SELECT on what is read, CREATE on the schema that is "
     "written to. Ask its owner for it.",
-    "25006": "was asked to write while it is read: the query changes data. Give a query that only selects.",
+    "25006": Why.WRITES,
     "0A000": "cannot use this query: it must be one SELECT, and statements that write are refused.",
-    "42601": "cannot read the query: it must be one SELECT without errors in its SQL; statements that write are "
-    "refused.",
+    "42601": Why.ONE_SELECT,
     "42701": "cannot create the table, since a column has a name that every table uses itself: ctid, xmin, xmax, cmin, "
     "cmax or tableoid. Rename the column.",
-    "42703": "has no column of a name that the query uses. Check the query.",
-    "3F000": "has no schema of this name. Create it first, or choose another one.",
+    "42703": Why.NO_COLUMN,
+    "3F000": Why.NO_SCHEMA,
     "2BP01": "cannot replace the table, since a view or another table depends on it. Drop that first, or choose "
     "another name.",
-    "42P07": "already has this table: another program created it in the meantime. Choose another name.",
+    "42P07": Why.EXISTS,
     "55P03": "has a lock on the table that another program holds. Try again when that has ended.",
     "40": "was changed by another program at the same time. Start again.",
     "53": "has no room left: disk, memory or number of connections. Ask its administrator.",
@@ -122,7 +120,7 @@ class PostgreSQL(AdbcConnection):
             )
         if state == "42P01":
             self.rows("ROLLBACK")  # the transaction has failed, and answers no more
-            return self.missing(f"{self.where} has no table of a name that the query uses")
+            return self.without_table()
         if state is None:
             state = next((state for part, state in _TEXTS.items() if part in text), "")
         reason = next((reason for begin, reason in _REFUSALS.items() if state.startswith(begin)), None)
@@ -146,7 +144,7 @@ class PostgreSQL(AdbcConnection):
     def commit(self) -> None:
         """Make what was written permanent."""
         try:
-            self.execute_held("COMMIT")
+            self.rows("COMMIT")
         except DatabaseError:
             raise DatabaseError(
                 f"{self.where} did not confirm the last step, the commit. See whether it has the new table; if not, "
@@ -157,7 +155,7 @@ class PostgreSQL(AdbcConnection):
         """Return the records of a query."""
         names = self.names(subquery(query))
         check_names(names)
-        wanted = names if columns is None else check_wanted(columns, names)
+        wanted = check_wanted(columns, names)
         types = self._types(query, wanted)
         selected = ", ".join(f"{quoted(name)}{_cast(kind)} AS {quoted(name)}" for name, kind in types.items())
         found = self.arrow(subquery(query, selected))
@@ -173,10 +171,6 @@ class PostgreSQL(AdbcConnection):
         (oids,) = self.rows(f"SELECT {asked} FROM {empty}")
         titles = dict(self.rows(_BASE_TYPES.format(oids=", ".join(map(str, set(oids))))))
         return {name: titles[oid] for name, oid in zip(names, oids, strict=True)}
-
-    def fetch_table(self, relation: Relation, columns: Sequence[str] | None) -> pa.Table:
-        """Return the records of a table."""
-        return self.fetch(f"SELECT * FROM {relation.name.sql}", columns)
 
     def relations_read(self, query: str) -> frozenset[object]:
         """Return the relations that the transaction has locked: all that it has read, also through views."""
@@ -221,11 +215,6 @@ class PostgreSQL(AdbcConnection):
             f"WHERE a.attrelid = {relation.key} AND NOT a.attisdropped"
         )
         return dict(rows)
-
-    def comment(self, name: Name, comments: Mapping[str, str]) -> None:
-        """Set comments on columns of a table."""
-        for column, text in comments.items():
-            self.rows(f"COMMENT ON COLUMN {name.sql}.{quoted(column)} IS {literal(text)}")
 
     def storable(self, arrow: pa.Table) -> pa.Table:
         """Return the table in types that have one in PostgreSQL."""
@@ -284,10 +273,7 @@ def _stored(kind: pa.DataType) -> pa.DataType:
 
 def connect(address: Address, write: bool) -> Connection:
     """Connect to a server."""
-    try:
-        from adbc_driver_postgresql import dbapi
-    except ImportError:
-        raise FileError(f"PostgreSQL needs the extra postgresql: {install('postgresql')}.") from None
+    dbapi = optional("adbc_driver_postgresql.dbapi", "PostgreSQL needs the extra postgresql", "postgresql", FileError)
     return PostgreSQL(f"The database {str(address)!r}", lambda: dbapi.connect(address.text, autocommit=True))
 
 

@@ -5,7 +5,7 @@ booleans are recognised by the declared type of their column.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import DatabaseError, FileError, SchemaError
 from shoal.sources.clean import check_flat, check_names, check_wanted, decimals_as_floats
 from shoal.sources.databases.adbc import AdbcConnection, is_adbc
-from shoal.sources.databases.address import Address
-from shoal.sources.databases.connection import Connection, Relation, refused, subquery
-from shoal.sources.databases.database import Database
-from shoal.sources.databases.database_files import check_file, identity_of
+from shoal.sources.databases.address import Address, check_file, identity_of
+from shoal.sources.databases.connection import Connection, Database, Relation, Why, refused, subquery
 from shoal.sources.databases.sql_names import Name, literal, quoted
 from shoal.sources.databases.values import checked, in_microseconds
 
@@ -45,11 +43,10 @@ _DECLARED = {
 _DAMAGED = "is damaged. Restore it from a backup."
 _REFUSALS = {
     # First those that end with a name from the query, which may hold any words.
-    "no such column": "has no column of a name that the query uses. Check the query.",
-    "syntax error": "cannot read the query: it must be one SELECT without errors in its SQL; statements that write are "
-    "refused.",
-    "already exists": "already has this table: another program created it in the meantime. Choose another name.",
-    "is locked": "is locked by another program. Try again when that has ended.",
+    "no such column": Why.NO_COLUMN,
+    "syntax error": Why.ONE_SELECT,
+    "already exists": Why.EXISTS,
+    "is locked": Why.LOCKED,
     "not a database": "is not a SQLite file, or it is encrypted. Give a file that SQLite can open.",
     "readonly": "was asked to write while it is read, or its file may not be written to. Give a query that only "
     "selects, or ask for the right to write.",
@@ -66,6 +63,8 @@ _REFUSALS = {
 class SQLite(AdbcConnection):
     """A transaction in a SQLite file, or in a database in memory."""
 
+    has_comments = False
+
     def __init__(self, where: str, path: Path | None, connect: Callable[[], Any]) -> None:
         super().__init__(where, connect)
         self.identity = identity_of(path)
@@ -73,7 +72,7 @@ class SQLite(AdbcConnection):
     def refusal(self, state: str | None, text: str) -> DatabaseError:
         """Return the error for a failed statement."""
         if "no such table" in text:
-            return self.missing(f"{self.where} has no table of a name that the query uses")
+            return self.without_table()
         reason = next((reason for part, reason in _REFUSALS.items() if part in text), None)
         return refused(self.where, reason, "", "sqlite3")
 
@@ -110,7 +109,7 @@ class SQLite(AdbcConnection):
             raise self.refusal(None, "more than one statement")
         names = self.names(subquery(query))
         check_names(names)
-        wanted = names if columns is None else check_wanted(columns, names)
+        wanted = check_wanted(columns, names)
         found = self._batches(subquery(query, ", ".join(map(quoted, wanted)) or "1"))
         self._check_mixed(
             query, [name for name in found.column_names if pa.types.is_string(found[name].type) and name not in texts]
@@ -125,7 +124,7 @@ class SQLite(AdbcConnection):
             return self._read(query, _ALL)
 
     def _read(self, query: str, batch: int) -> pa.Table:
-        with self.refusing():
+        def work() -> pa.Table:
             self._cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(batch)})
             self._cursor.execute(query)
             try:
@@ -134,6 +133,8 @@ class SQLite(AdbcConnection):
                 if "Type mismatch" in str(error):
                     raise _MismatchError from None
                 raise
+
+        return self.call(work)
 
     def _check_mixed(self, query: str, names: Sequence[str]) -> None:
         """Raise if a column holds texts and numbers, which were all read as text."""
@@ -181,13 +182,6 @@ class SQLite(AdbcConnection):
         if name.schema is not None and name.schema.lower() != "main":
             return None
         return next((each for each in self.relations() if each.name.table.lower() == name.table.lower()), None)
-
-    def comments(self, relation: Relation) -> dict[str, str]:
-        """Return nothing: SQLite has no comments."""
-        return {}
-
-    def comment(self, name: Name, comments: Mapping[str, str]) -> None:
-        """Do nothing: the codebook in the manifest holds the labels."""
 
     def placed(self, name: Name) -> Name:
         """Return the name without its schema, of which a file has only one."""
@@ -284,11 +278,7 @@ def connect(address: Address, write: bool) -> Connection:
 
 
 def _driver() -> Any:
-    try:
-        from adbc_driver_sqlite import dbapi
-    except ImportError:
-        raise FileError(f"SQLite files need the extra sqlite: {install('sqlite')}.") from None
-    return dbapi
+    return optional("adbc_driver_sqlite.dbapi", "SQLite files need the extra sqlite", "sqlite", FileError)
 
 
 def _check_version(path: Path) -> None:

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import DatabaseError, FileError
-from shoal.sources.clean import beyond_years
+from shoal.errors import DatabaseError
+from shoal.sources.clean import beyond_years, not_storable
 
 _DIGITS = 38
 
@@ -38,10 +38,7 @@ def in_microseconds(name: str, column: pa.ChunkedArray, title: str) -> pa.Chunke
     try:
         return column.cast(pa.time64("us") if is_time else pa.timestamp("us", "UTC" if column.type.tz else None))
     except pa.ArrowInvalid:  # its message contains a value
-        raise FileError(
-            f"Column {name!r} has times finer than a microsecond, which {title} cannot store. Round them, or write "
-            "Parquet."
-        ) from None
+        raise not_storable(name, "times finer than a microsecond", title, "Round them") from None
 
 
 def decimals(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:

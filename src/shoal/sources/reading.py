@@ -1,0 +1,231 @@
+"""Reading: how a table is read, as it was asked for and as it was done.
+
+The Python call, the command line, a job and the app take their options from `Reading`; a format declares which of them
+it understands. They are checked here, once, and readers trust them. What a reader decides by itself it states in the
+same words, in a `Receipt`.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+from shoal.errors import ParameterError
+from shoal.settings import Number, Settings, Whole, validated
+from shoal.sources.clean import check_wanted
+from shoal.sources.text_values import pattern_of
+
+Decider = Literal["column", "file", "reader"]
+"""Who decided on a setting: the caller, for one column or for the whole file, or the reader, by what it found."""
+
+
+def _refused(why: str) -> PydanticCustomError:
+    return PydanticCustomError("reading", "{why}", {"why": why})
+
+
+def _strings(given: object) -> object:
+    # A single string would be split into letters.
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise _refused("it should be a list of strings, as in ['NA']")
+    return tuple(given)
+
+
+def _one_character(given: str) -> str:
+    if len(given.encode()) != 1 or given in ("\n", "\r"):
+        raise _refused(f"it should be one ASCII character, not {given!r}")
+    return given
+
+
+def _decimal(given: str) -> str:
+    if given not in (".", ","):
+        raise _refused(f"it should be '.' or ',', not {given!r}")
+    return given
+
+
+def _thousands(given: str, others: ValidationInfo) -> str:
+    if len(given) != 1 or given.isalnum() or given in "+-" or given == others.data.get("decimal"):
+        raise _refused(
+            f"it should be one character such as ',' or '.' and differ from the decimal mark, which {given!r} does not"
+        )
+    return given
+
+
+def _date_format(given: str) -> str:
+    try:
+        pattern_of(given)
+    except ParameterError as error:
+        raise _refused(str(error).rstrip(".")) from None
+    return given
+
+
+def _path(given: object) -> object:
+    return os.fspath(given) if isinstance(given, os.PathLike) else given
+
+
+Strings = Annotated[tuple[str, ...], BeforeValidator(_strings)]
+Character = Annotated[str, AfterValidator(_one_character)]
+Quote = Annotated[str, AfterValidator(lambda given: given and _one_character(given))]
+DecimalMark = Annotated[str, AfterValidator(_decimal)]
+Thousands = Annotated[str, AfterValidator(_thousands)]
+DateFormat = Annotated[str, AfterValidator(_date_format)]
+FilePath = Annotated[str, BeforeValidator(_path)]
+
+
+class FieldReading(Settings):
+    """How the texts of one column are read.
+
+    Attributes
+    ----------
+    null_values : tuple of str
+        Strings that mean a missing value, quoted or not.
+    decimal, thousands : str
+        Decimal mark and thousands separator of numbers.
+    date_format : str
+        Format of dates, as in ``%d.%m.%Y``. Dates in ISO 8601 need none.
+    """
+
+    null_values: Strings | None = Field(None, description="texts that stand for a missing value")
+    decimal: DecimalMark | None = Field(None, description="decimal point or comma")
+    thousands: Thousands | None = Field(None, description="mark between thousands")
+    date_format: DateFormat | None = Field(None, description="format of dates, such as %d.%m.%Y")
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether it specifies the type, number or date, and not only null values."""
+        return not (self.decimal is None and self.thousands is None and self.date_format is None)
+
+    @property
+    def decimal_mark(self) -> str | None:
+        """The decimal mark, given or implied by the thousands separator."""
+        return self.decimal or (None if self.thousands is None else "," if self.thousands == "." else ".")
+
+    def over(self, whole_file: "FieldReading") -> "FieldReading":
+        """Return these settings, completed by those of the whole file."""
+        given: dict[str, Any] = {name: value for name, value in self if value}
+        if "decimal" in given and "thousands" not in given and whole_file.thousands == given["decimal"]:
+            given["thousands"] = None
+        if "thousands" in given and "decimal" not in given and whole_file.decimal == given["thousands"]:
+            given["decimal"] = None
+        return whole_file.model_copy(update=given)
+
+
+class Reading(Settings):
+    """How a table is read. Settings left out are detected; the page on tables lists them with their formats."""
+
+    delimiter: Character | None = Field(
+        None, description="between the fields of a CSV file; detected if it is a comma, a semicolon, a tab or a bar"
+    )
+    encoding: str | None = Field(
+        None,
+        description="of a text file that is not UTF-8, or of an SPSS, Stata or SAS file that does not name its own",
+    )
+    decimal: DecimalMark | None = Field(None, description="decimal point or comma of a CSV file")
+    quote: Quote | None = Field(
+        None,
+        description="around fields of a CSV file that hold the delimiter; empty if none is, by default a double quote",
+    )
+    null_values: Strings | None = Field(
+        None, description="texts of a CSV, Excel or NDJSON file that mean missing, beside an empty field"
+    )
+    header: bool | None = Field(
+        None, description="the first line of a CSV file is a header though it looks like a record"
+    )
+    names: Strings | None = Field(
+        None, description="the columns of a CSV file or sheet without a header, or in place of the header that is named"
+    )
+    thousands: Thousands | None = Field(
+        None, description="mark between the thousands of numbers in a CSV file: , . ' or a space"
+    )
+    date_format: DateFormat | None = Field(
+        None, description="format of dates in a CSV file, such as %d.%m.%Y, beside ISO 8601"
+    )
+    fields: dict[str, FieldReading] = Field(
+        {}, description="null_values, decimal, thousands, date_format of a column, all of whose values have to match"
+    )
+    fill_keys: bool | None = Field(None, description="keys that some lines of an NDJSON file lack are missing values")
+    sheet: str | None = Field(None, description="sheet of an Excel workbook; by default its only visible one")
+    header_row: Whole | None = Field(
+        None, ge=1, description="row of a sheet that names the columns, as Excel counts; rows above it are not read"
+    )
+    catalog: FilePath | None = Field(None, description="catalogue (.sas7bcat) with the labels of a SAS file")
+    format: str | None = Field(
+        None, description="of standard input (-), by extension: csv, csv.gz, ndjson, xlsx ..; detected by default"
+    )
+    max_unpacked_gb: Number | None = Field(
+        None, gt=0, description="GB to which a compressed file, Parquet or a workbook may unpack; 2 by default"
+    )
+    table: str | None = Field(None, description="table or view of a database, NAME or SCHEMA.NAME")
+    query: str | None = Field(None, description="SELECT statement for a database, in place of a table")
+
+    @staticmethod
+    def of(options: Mapping[str, Any], understood: frozenset[str], what: str) -> "Reading":
+        """Return the options given for a source; raise if one has no effect on it, is unknown or cannot be used."""
+        given = {name: value for name, value in options.items() if value is not None and value != {}}
+        unused = sorted(set(given) & set(Reading.model_fields) - understood)
+        if unused:
+            names = ", ".join(unused)
+            raise ParameterError(f"{names} cannot be given for {what}, only for other formats. Leave it out.")
+        return validated(Reading, given)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that are set, as plain values."""
+        found = {name: value for name, value in self.model_dump(exclude_none=True).items() if name != "fields"}
+        fields = {name: how.model_dump(exclude_none=True) for name, how in self.fields.items()}
+        return found | ({"fields": fields} if fields else {})
+
+    @property
+    def of_all(self) -> FieldReading:
+        """The settings of the fields of all columns."""
+        return FieldReading.model_construct(**{name: getattr(self, name) for name in FieldReading.model_fields})
+
+    def of_columns(self, names: Sequence[str]) -> dict[str, FieldReading]:
+        """Return the settings of the fields of each column, empty where none are given; raise if one is not there."""
+        check_wanted(list(self.fields), names)
+        nothing = FieldReading()
+        return {name: self.fields.get(name, nothing) for name in names}
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """How a table was read, and who decided it.
+
+    Attributes
+    ----------
+    given : Reading
+        The options given.
+    found : Reading
+        The settings that had an effect, given or not: of the file, and in `fields` those of each column that has any,
+        such as the format of its dates. A column of dates without a format was in ISO 8601, or holds dates by itself.
+    mixed : mapping of str to (mapping of str to int)
+        Columns that hold values of several types, and the number of values of each.
+    said : tuple of str
+        Notes of the reader on what the records do not show, such as hidden rows.
+    """
+
+    given: Reading = field(default_factory=Reading)
+    found: Reading = field(default_factory=Reading)
+    mixed: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
+    said: tuple[str, ...] = ()
+
+    def decided_by(self, setting: str, column: str | None = None) -> Decider | None:
+        """Return who decided on a setting of the file or of a column; None where it had no effect.
+
+        Examples
+        --------
+        >>> whole, own = Reading(decimal=","), {"born": FieldReading(date_format="%d.%m.%Y")}
+        >>> receipt = Receipt(whole, whole.model_copy(update={"delimiter": ";", "fields": own}))
+        >>> receipt.decided_by("decimal"), receipt.decided_by("delimiter"), receipt.decided_by("date_format", "born")
+        ('file', 'reader', 'reader')
+        """
+        own = None if column is None else self.given.fields.get(column)
+        found = self.found if column is None else self.found.fields.get(column)
+        if found is None or getattr(found, setting) is None:
+            return None
+        if own is not None and getattr(own, setting) is not None:
+            return "column"
+        return "file" if getattr(self.given, setting) is not None else "reader"

@@ -1,0 +1,160 @@
+"""Table: an input whose records can be held in memory; and what it shares with one that is read in parts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from shoal.errors import FileError
+from shoal.sources.clean import publishable
+from shoal.sources.databases.connection import Origin
+from shoal.sources.format import Content
+from shoal.sources.frames import Back, without_types
+from shoal.sources.labelled_files import ValueLabels
+from shoal.sources.reading import Receipt
+from shoal.sources.source_stamps import Files, sha256_of_records
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Source:
+    """An input: what its columns are, where it is from, and how it was read.
+
+    Attributes
+    ----------
+    types : pyarrow.Schema
+        Names and types of the columns.
+    n_records : int
+        Number of records.
+    kind : str
+        csv, ndjson, xlsx, parquet, arrow, sav, dta or sas for files; postgresql, sqlite or duckdb for databases;
+        pandas, polars, pyarrow, duckdb ... for frames.
+    files : Files
+        The files that are read; none for a frame or a database.
+    receipt : Receipt
+        How it was read.
+    labels : ValueLabels or None
+        Labels from an SPSS, Stata or SAS file; comments on the columns of a table in a database.
+    """
+
+    types: pa.Schema
+    n_records: int
+    kind: str
+    files: Files = field(default_factory=Files)
+    receipt: Receipt = field(default_factory=Receipt)
+    labels: ValueLabels | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.types.names)
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files and folders that were read, which must not be overwritten."""
+        return [*self.files.paths]
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the bytes of the files, or of the records of a frame or database; computed on first use."""
+        return self.files.sha256() if self.files.paths else self._sha256_of_records()
+
+    def check_unchanged(self) -> None:
+        """Raise if a file has changed since it was opened, or a frame since its SHA-256 was computed."""
+        self.files.check()
+
+    def _sha256_of_records(self) -> str:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table(Source):
+    """An input table.
+
+    Attributes
+    ----------
+    index : tuple of str
+        Columns that came from the index of a pandas frame.
+    origin : Origin or None
+        The database and the tables in it that were read.
+    options : frozenset of str
+        Names of the reading options that its format or database understands.
+    """
+
+    index: tuple[str, ...] = ()
+    origin: Origin | None = None
+    options: frozenset[str] = frozenset()
+    _load: Callable[[Sequence[str]], pa.Table] = field(kw_only=True)
+    _back: Back | None = field(default=None, kw_only=True)
+
+    @staticmethod
+    def of(records: pa.Table | Content, kind: str, **about: Any) -> "Table":
+        """Return a table of records in memory, or of what a reader has found."""
+        found = records if isinstance(records, Content) else Content.of(records)
+        about = {"receipt": found.receipt, "labels": found.labels, **about}
+        return Table(found.types, found.n_records, kind, _load=found.load, **about)
+
+    @property
+    def path(self) -> Path | None:
+        """Path of the file; None for a frame or a database."""
+        return self.files.paths[0] if self.files.paths else None
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether the texts of a column can be read in another way, as numbers or dates."""
+        return "fields" in self.options
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The file that was read, which must not be overwritten; none for a frame."""
+        return [*self.files.paths, *([] if self.origin is None else self.origin.files)]
+
+    @cached_property
+    def arrow(self) -> pa.Table:
+        """All records, without metadata."""
+        return self.load(self.names)
+
+    def load(self, names: Sequence[str]) -> pa.Table:
+        """Return the named columns, without metadata. Columns of a Parquet file are read now and not cached."""
+        self.files.check()
+        found = self._load(names)
+        self.files.check()
+        return found
+
+    def in_memory(self) -> "Table":
+        """Return the same table with all columns read, so that none is read again."""
+        return replace(self, _load=self.arrow.select)
+
+    def seal(self) -> "Table":
+        """Compute the SHA-256 now, so that `check_unchanged` can compare with it later."""
+        assert self.sha256
+        return self
+
+    def check_unchanged(self) -> None:
+        """Raise if a file has changed since it was opened, or a frame since its SHA-256 was computed."""
+        self.files.check()
+        # What a database returned is one snapshot, which nothing else can change.
+        if self.path is None and self.origin is None and self._sha256_of_records() != self.sha256:
+            raise FileError(
+                "The frame has changed since it was passed in. Nothing was written. Start again, and do not modify the "
+                "frame until the release is written."
+            )
+
+    def _sha256_of_records(self) -> str:
+        return sha256_of_records(self.arrow)
+
+    def like(self, arrow: pa.Table, *, own_types: bool = True) -> Any:
+        """Return `arrow` as the same kind of frame as the input; for a file, as a `pyarrow.Table`.
+
+        Metadata and unused categories are left out. With ``own_types=False``, the dtypes of the input frame are not
+        restored, since a single record can determine them.
+        """
+        released = publishable(arrow)
+        if self._back is None:
+            return released
+        return (self._back if own_types else without_types(self._back))(released)
+
+    def __repr__(self) -> str:
+        return f"Table({self.kind!r}, {self.n_records} records x {len(self.names)} columns)"

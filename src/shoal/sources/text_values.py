@@ -1,0 +1,74 @@
+"""Text values: null values, grouped numbers and dates of a given format, as they are written in texts."""
+
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.errors import ParameterError
+from shoal.sources.clean import nulled
+
+_BLANKS = " \u00a0\u202f"
+_PARTS = {"d": r"\d{1,2}", "m": r"\d{1,2}", "Y": r"\d{4}", "y": r"\d{2}", "j": r"\d{1,3}"}
+_TIMES = dict.fromkeys("HIMS", r"\d{1,2}")
+_NAMES = dict.fromkeys("bBhaAp", r"[^\W\d_]+\.?")
+
+
+def without_nulls(text: pa.ChunkedArray, null_values: Sequence[str] | None) -> pa.ChunkedArray:
+    """Return the strings with null values replaced by null; surrounding whitespace is ignored."""
+    if not null_values:
+        return text
+    is_missing = pc.is_in(pc.utf8_trim_whitespace(text), value_set=pa.array([*null_values], pa.string()))
+    return nulled(text, is_missing)
+
+
+def grouped_pattern(thousands: str, decimal: str) -> str:
+    """Return the pattern of a number with optional thousands separators."""
+    mark = f"[{_BLANKS}]" if thousands in _BLANKS else re.escape(thousands)
+    return rf"^[-+]?([1-9][0-9]{{0,2}}({mark}[0-9]{{3}})+|[0-9]+)({re.escape(decimal)}[0-9]+)?$"
+
+
+def ungrouped(text: pa.ChunkedArray, thousands: str, decimal: str) -> pa.ChunkedArray:
+    """Return numbers without thousands separators and with a decimal point."""
+    for mark in _BLANKS if thousands in _BLANKS else thousands:
+        text = pc.replace_substring(text, mark, "")
+    return text if decimal == "." else pc.replace_substring(text, decimal, ".")
+
+
+def pattern_of(date_format: str) -> str:
+    """Return the regular expression that matches a date format.
+
+    Examples
+    --------
+    >>> re.fullmatch(pattern_of("%d.%m.%Y"), "31.12.1980")["d"]
+    '31'
+    """
+    known, pattern, rest = _PARTS | _TIMES | _NAMES, "", date_format
+    while rest:
+        piece, rest = (rest[:2], rest[2:]) if rest[0] == "%" else (rest[0], rest[1:])
+        if piece[0] != "%" or piece == "%%":
+            pattern += re.escape(piece[-1])
+        elif piece[1:] in known and f"P<{piece[1]}>" not in pattern:
+            pattern += f"(?P<{piece[1]}>{known[piece[1]]})"
+        else:
+            raise ParameterError(
+                f"{piece!r} in {date_format!r} is unknown or occurs twice. Known: "
+                f"{', '.join(f'%{letter}' for letter in known)}."
+            )
+    if not {"Y", "y"} & set(re.findall(r"P<(\w)>", pattern)):
+        raise ParameterError(f"{date_format!r} has no year. Add %Y or %y.")
+    return f"^{pattern}$"
+
+
+def as_dates(text: pa.ChunkedArray, date_format: str) -> pa.ChunkedArray:
+    """Parse strings as dates, or as timestamps if the format has a time; null where a string does not match."""
+    pattern = pattern_of(date_format)
+    parts = pc.extract_regex(text, pattern)
+    found = pc.strptime(nulled(text, pc.is_null(parts)), format=date_format, unit="s", error_is_null=True)
+    if "(?P<d>" in pattern:
+        # Arrow parses 30 February as 1 March.
+        same_day = pc.equal(pc.struct_field(parts, "d").cast(pa.int64()), pc.day(found))
+        found = nulled(found, pc.invert(same_day))
+    has_time = any(f"(?P<{letter}>" in pattern for letter in _TIMES)
+    return found if has_time else found.cast(pa.date32())
