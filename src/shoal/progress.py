@@ -1,7 +1,6 @@
 """Progress: what several parts of a work report, as one share of one total that only grows."""
 
 import threading
-from collections.abc import Callable
 
 from shoal.typing import Progress
 
@@ -58,14 +57,14 @@ class TotalProgress:
         self._done: dict[int, int] = {}
         self._caller = threading.get_ident()
 
-    def of(self, number: int, n_here: int, check: Callable[[], None] | None = None) -> Progress | None:
+    def of(self, number: int, n_here: int, check: Progress | None = None) -> Progress | None:
         """Return the callback of one piece of `n_here` records; `check` stops it when another has failed."""
         if self._progress is None and check is None:
             return None
 
         def report(done: int, total: int) -> None:
             if check is not None:
-                check()
+                check(done, total)
             self._done[number] = n_here * done // max(total, 1)
             if self._progress is not None and threading.get_ident() == self._caller:
                 self._progress(sum(list(self._done.values())), self._n_records)

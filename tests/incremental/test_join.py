@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from shoal import GuaranteeError, ParameterError, _kernels, partition
+from shoal import GuaranteeError, ParameterError, kernels, partition
 from shoal.incremental import VARIANTS, join
 from shoal.incremental.reopen import neighbours_of
 from shoal.measures import loss
@@ -80,14 +80,18 @@ def test_an_index_of_many_centroids_finds_the_same_cells(inertial):
         np.testing.assert_array_equal(labels, reference.arrive(X, base, 2, inertial, split_mid))
 
 
-@pytest.mark.parametrize("variant", [(False, False), (True, True)])
+@pytest.mark.parametrize("variant", [False, True])
 def test_all_instruction_sets_and_thread_counts_give_the_same_cells(variant):
     X = np.random.default_rng(2).normal(size=(2_000, 5))
     base = partition(X[:1_200], 2, "mdav")
-    first = _kernels.arrive(X, base, 2, *variant, 1, None, RUNNABLE[0])
+    found = []
     for simd in RUNNABLE:
         for threads in (1, 3):
-            np.testing.assert_array_equal(_kernels.arrive(X, base, 2, *variant, threads, None, simd), first)
+            with kernels.using(threads, simd=simd):
+                found.append(kernels.arrive(X, base, 2, inertial=variant, split_mid=variant))
+
+    for one in found:
+        np.testing.assert_array_equal(one, found[0])
 
 
 @given(problem=late_problems())
@@ -156,9 +160,11 @@ def test_reopening_takes_the_same_steps_on_all_instruction_sets(family):
         labels = reference.split_large(X, reference.arrive(X, base, k), k)
         touched = np.unique(labels[n_base:])
         none = np.empty(0, dtype=np.int64)
-        ends = [
-            _kernels.refine_around(X, labels, touched, none, none, k, 3, 20, 0.0, 1, None, simd) for simd in RUNNABLE
-        ]
+        ends = []
+        for simd in RUNNABLE:
+            with kernels.using(threads=1, simd=simd):
+                hints = kernels.RefineHints(touched, none, none)
+                ends.append(kernels.refine_around(X, labels, hints, k, 3, 20, 0.0))
 
         for end in ends:
             np.testing.assert_array_equal(end, ends[0])

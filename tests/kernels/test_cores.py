@@ -1,6 +1,9 @@
-"""How many cores a process may use: by affinity, and by the quota of its control groups, on simulated machines."""
+"""How many cores a process may use: by affinity and by the quota of its control groups, on simulated machines."""
 
 import os
+import resource
+import subprocess
+import sys
 
 import pytest
 
@@ -78,3 +81,37 @@ def test_a_block_without_a_number_has_the_threads_of_the_block_around_it():
             assert n_threads_of_kernels() == 3
         with using(threads=1):
             assert n_threads_of_kernels() == 1
+
+
+NO_THREADS = """
+import resource
+import numpy as np
+from shoal import partition
+X = np.random.default_rng(0).normal(size=(20_000, 10))
+alone = partition(X, 50, "mdav", threads=1)
+resource.setrlimit(resource.RLIMIT_AS, (2**35, resource.RLIM_INFINITY))
+assert (partition(X, 50, "mdav", threads=4) == alone).all()
+assert (partition(X, 50, "blocks", threads=4, size=5_000) == partition(X, 50, "blocks", threads=1, size=5_000)).all()
+try:
+    __import__("threading").Thread(target=print).start()
+except RuntimeError:
+    print("no thread can be started here")
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of address space count only on Linux")
+def test_where_no_thread_can_be_started_one_does_the_work():
+    # A stack of 64 GB for each thread, in an address space of 32.
+    def large_stacks():
+        resource.setrlimit(resource.RLIMIT_STACK, (2**36, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+
+    program = subprocess.run(
+        [sys.executable, "-c", NO_THREADS],
+        env={"OPENBLAS_NUM_THREADS": "1", "PATH": ""},
+        preexec_fn=large_stacks,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (program.returncode, program.stdout, program.stderr) == (0, "no thread can be started here\n", "")

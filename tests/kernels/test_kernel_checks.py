@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from shoal import _kernels, kernels
+from shoal import kernels
 
 X = np.arange(12.0).reshape(6, 2)
 TWO = np.array([0, 0, 0, 1, 1, 1])
@@ -26,33 +26,37 @@ def labels(*numbers):
 
 
 def vetoes(name, *arguments):
-    return getattr(_kernels.Guarantees(), name)(*arguments)
+    return getattr(kernels.Guarantees(), name)(*arguments)
 
 
 def guarded_search(matrix, start, k, codes=TWO):
-    guarantees = _kernels.Guarantees()
+    guarantees = kernels.Guarantees()
     guarantees.distinct(codes, 1)
-    _kernels.guarded_search(matrix, start, k, guarantees, 1, 5, 0.0, False, 1, None)
+    kernels.guarded_search(matrix, start, k, guarantees, kernels.Effort(1, 5, 0.0, False))
+
+
+def refine_around(matrix, start, k, touched=NONE, lists=NONE, origins=NONE, neighbours=5):
+    kernels.refine_around(matrix, start, kernels.RefineHints(touched, lists, origins), k, 1, neighbours, 0.0)
 
 
 def ncp_search(matrix, start, k):
-    _kernels.ncp_search(
-        _kernels.NcpTable(6), matrix, start.copy(), k, _kernels.Guarantees(), 10, 1, 2, 0.5, 4.0, 1, 1, None
-    )
+    schedule = kernels.Schedule(10, 0.5, 4.0)
+    kernels.ncp_search(kernels.NcpTable(6), matrix, start, k, kernels.Guarantees(), 1, schedule, 1)
 
 
 def ncp_recode(start, k):
-    _kernels.ncp_recode(ncp_table(), start.copy(), k, _kernels.Guarantees(), 10, 1, 1, None)
+    kernels.ncp_recode(ncp_table(), start, k, kernels.Guarantees(), 10, 1)
 
 
 def ncp_table():
-    table = _kernels.NcpTable(6)
+    table = kernels.NcpTable(6)
     table.numbers(np.arange(6.0), 5.0, 1.0)
     return table
 
 
 def inside(own=TWO, n_high=2, n_centres=2):
-    return _kernels.inside_intervals(np.arange(6.0), 0, 0.0, own, np.ones(2), np.ones(n_high), np.ones(n_centres), 1.0)
+    intervals = kernels.Intervals(np.ones(2), np.ones(n_high), np.ones(n_centres), 1.0)
+    return kernels.inside_intervals(np.arange(6.0), 0, 0.0, own, intervals)
 
 
 PARTITIONED = {
@@ -65,24 +69,24 @@ PARTITIONED = {
 }
 
 ON_A_MATRIX = {
-    "mdav": lambda X: _kernels.mdav(X, 2, 1, None),
-    "refine": lambda X: _kernels.refine(X, TWO.copy(), 2, 1, 5, 0.0, False, 1, None),
-    "refine_around": lambda X: _kernels.refine_around(X, TWO, NONE, NONE, NONE, 2, 1, 5, 0.0, 1, None),
+    "mdav": lambda X: kernels.mdav(X, 2),
+    "refine": lambda X: kernels.refine(X, TWO, 2, 1, 5, 0.0, False),
+    "refine_around": lambda X: refine_around(X, TWO, 2),
     "guarded_search": lambda X: guarded_search(X, TWO, 2),
-    "cell_neighbours": lambda X: _kernels.cell_neighbours(X, TWO, 2, 5, 1),
-    "arrive": lambda X: _kernels.arrive(X, TWO[:4], 2, True, True, 1, None),
-    "anneal": lambda X: _kernels.anneal(X, TWO.copy(), 2, 10, 0.1, 1.0, 1, None),
+    "cell_neighbours": lambda X: kernels.cell_neighbours(X, TWO, 2, 5),
+    "arrive": lambda X: kernels.arrive(X, TWO[:4], 2, inertial=True, split_mid=True),
+    "anneal": lambda X: kernels.anneal(X, TWO, 2, kernels.Schedule(10, 0.1, 1.0), 1),
     "ncp_search": lambda X: ncp_search(X, TWO, 2),
-    "split": lambda X: _kernels.split(X, TWO, 2, 2, 1, None),
-    "assign": lambda X: _kernels.assign(X, np.ones((2, 2)), 1),
-    "assign to": lambda points: _kernels.assign(X, points, 1),
-    "dissolve_cells": lambda X: _kernels.dissolve_cells(X, TWO, 2, 1),
-    "linkage": lambda X: _kernels.linkage(X, np.ones((2, 2)), TWO, labels(0), labels(0), 1, None),
-    "linkage to": lambda points: _kernels.linkage(X, points, TWO, labels(0), labels(0), 1, None),
-    "cell_sums": lambda X: _kernels.cell_sums(X, TWO, 2),
-    "cell_spread": lambda X: _kernels.cell_spread(X, TWO, 2),
-    "balanced_cells": lambda X: _kernels.balanced_cells(X, TWO, 2, 2),
-    "Remaining": lambda X: _kernels.Remaining(X, 1),
+    "split": lambda X: kernels.split(X, TWO, 2),
+    "assign": lambda X: kernels.assign(X, np.ones((2, 2))),
+    "assign to": lambda points: kernels.assign(X, points),
+    "dissolve_cells": lambda X: kernels.dissolve_cells(X, TWO, 2),
+    "linkage": lambda X: kernels.ranks(X, np.ones((2, 2)), TWO, labels(0), labels(0)),
+    "linkage to": lambda points: kernels.ranks(X, points, TWO, labels(0), labels(0)),
+    "cell_sums": lambda X: kernels.cell_sums(X, TWO, 2),
+    "cell_spread": lambda X: kernels.cell_spread(X, TWO, 2),
+    "balanced_cells": lambda X: kernels.balanced_cells(X, TWO, 2, 2),
+    "Remaining": lambda X: kernels.Remaining(X),
 }
 
 
@@ -94,12 +98,12 @@ def test_a_matrix_that_is_empty_too_long_or_not_finite_is_refused(call, matrix):
 
 
 ON_A_PARTITION = {
-    "refine": lambda labels: _kernels.refine(X, labels.copy(), 3, 1, 5, 0.0, False, 1, None),
-    "refine_around": lambda labels: _kernels.refine_around(X, labels, NONE, NONE, NONE, 3, 1, 5, 0.0, 1, None),
-    "anneal": lambda labels: _kernels.anneal(X, labels.copy(), 3, 10, 0.1, 1.0, 1, None),
+    "refine": lambda labels: kernels.refine(X, labels, 3, 1, 5, 0.0, False),
+    "refine_around": lambda labels: refine_around(X, labels, 3),
+    "anneal": lambda labels: kernels.anneal(X, labels, 3, kernels.Schedule(10, 0.1, 1.0), 1),
     "ncp_search": lambda labels: ncp_search(X, labels, 3),
     "ncp_recode": lambda labels: ncp_recode(labels, 3),
-    "split": lambda labels: _kernels.split(X, labels, int(labels.max()) + 1, 3, 1, None),
+    "split": lambda labels: kernels.split(X, labels, 3),
 }
 
 
@@ -112,11 +116,11 @@ def test_labels_that_are_no_partition_into_cells_of_k_are_refused(call, labels):
 
 ON_LABELS = {
     "guarded_search": lambda labels: guarded_search(X, labels, 2),
-    "cell_neighbours": lambda labels: _kernels.cell_neighbours(X, labels, 2, 5, 1),
-    "dissolve_cells": lambda labels: _kernels.dissolve_cells(X / 12, labels, 2, 1),
-    "linkage": lambda given: _kernels.linkage(X, np.ones((2, 2)), given, labels(0), labels(0), 1, None),
-    "cell_sums": lambda labels: _kernels.cell_sums(X, labels, 2),
-    "cell_spread": lambda labels: _kernels.cell_spread(X, labels, 2),
+    "cell_neighbours": lambda labels: kernels.cell_neighbours(X, labels, 2, 5),
+    "dissolve_cells": lambda labels: kernels.dissolve_cells(X / 12, labels, 2),
+    "linkage": lambda given: kernels.ranks(X, np.ones((2, 2)), given, labels(0), labels(0)),
+    "cell_sums": lambda labels: kernels.cell_sums(X, labels, 2),
+    "cell_spread": lambda labels: kernels.cell_spread(X, labels, 2),
 }
 
 
@@ -128,23 +132,23 @@ def test_labels_of_other_records_or_of_cells_that_are_not_there_are_refused(call
 
 
 WITH_K = {
-    "mdav": lambda k: _kernels.mdav(X, k, 1, None),
-    "mdav_part": lambda k: _kernels.mdav_part(X, np.arange(6), k, 1, None),
-    "refine": lambda k: _kernels.refine(X, TWO.copy(), k, 1, 5, 0.0, False, 1, None),
-    "refine_around": lambda k: _kernels.refine_around(X, TWO, NONE, NONE, NONE, k, 1, 5, 0.0, 1, None),
+    "mdav": lambda k: kernels.mdav(X, k),
+    "mdav of some": lambda k: kernels.mdav(X, k, np.arange(6)),
+    "refine": lambda k: kernels.refine(X, TWO, k, 1, 5, 0.0, False),
+    "refine_around": lambda k: refine_around(X, TWO, k),
     "guarded_search": lambda k: guarded_search(X, TWO, k),
-    "cell_neighbours": lambda k: _kernels.cell_neighbours(X, TWO, k, 5, 1),
-    "arrive": lambda k: _kernels.arrive(X, TWO, k, True, True, 1, None),
-    "anneal": lambda k: _kernels.anneal(X, TWO.copy(), k, 10, 0.1, 1.0, 1, None),
+    "cell_neighbours": lambda k: kernels.cell_neighbours(X, TWO, k, 5),
+    "arrive": lambda k: kernels.arrive(X, TWO, k, inertial=True, split_mid=True),
+    "anneal": lambda k: kernels.anneal(X, TWO, k, kernels.Schedule(10, 0.1, 1.0), 1),
     "ncp_search": lambda k: ncp_search(X, TWO, k),
     "ncp_recode": lambda k: ncp_recode(TWO, k),
-    "ncp_specialise": lambda k: _kernels.ncp_specialise(ncp_table(), k, None),
-    "univariate": lambda k: _kernels.univariate(X[:, 0].copy(), k, None),
-    "split": lambda k: _kernels.split(X, TWO, 2, k, 1, None),
-    "dissolve_cells": lambda k: _kernels.dissolve_cells(X / 12, TWO, k, 1),
-    "balanced_cells": lambda size: _kernels.balanced_cells(X, TWO, size, 1),
-    "gather": lambda k: _kernels.Remaining(X, 1).gather(0, k),
-    "grow": lambda k: _kernels.Remaining(X, 1).grow(0, k),
+    "ncp_specialise": lambda k: kernels.ncp_specialise(ncp_table(), k),
+    "univariate": lambda k: kernels.univariate(X[:, 0].copy(), k),
+    "split": lambda k: kernels.split(X, TWO, k),
+    "dissolve_cells": lambda k: kernels.dissolve_cells(X / 12, TWO, k),
+    "balanced_cells": lambda size: kernels.balanced_cells(X, TWO, size, 1),
+    "gather": lambda k: kernels.Remaining(X).gather(0, k),
+    "grow": lambda k: kernels.Remaining(X).grow(0, k),
 }
 
 
@@ -156,71 +160,73 @@ def test_a_k_of_0_or_above_the_number_of_records_is_refused(call, k):
 
 
 def stream_window(n_dims=2, k=2, delay=3, max_age=np.inf, order_weight=0.0, codes=(), least=()):
-    return _kernels.StreamWindow(n_dims, k, delay, max_age, order_weight, 0, codes, least)
+    return kernels.Window(
+        n_dims, k, delay=delay, max_age=max_age, order_weight=order_weight, code_weights=codes, least=least
+    )
 
 
 def pushed(matrix=X, codes=NO_KEYS, tags=NO_KEYS, times=None):
-    return stream_window().push(matrix, codes, tags, np.zeros(len(matrix)) if times is None else times)
+    times = np.zeros(len(matrix)) if times is None else times
+    return stream_window().push(kernels.Tuples(matrix, codes, tags, times))
 
 
 def restored(matrix=X[:1], times=np.zeros(1), positions=labels(0), window=None, **figures):  # noqa: B008
     tally = {**stream_window().tally(), "n_in": 1, **figures}
     none = np.empty((len(matrix), 0), dtype=np.uint64)
-    (window or stream_window()).restore(matrix, none, none, times, positions, tally)
+    (window or stream_window()).restore(kernels.Tuples(matrix, none, none, times), positions, tally)
 
 
 def used():
     window = stream_window()
-    window.push(X, NO_KEYS, NO_KEYS, np.zeros(6))
+    window.push(kernels.Tuples(X, NO_KEYS, NO_KEYS, np.zeros(6)))
     return window
 
 
 def written(*columns, names=("a",), n_rows=1):
-    return _kernels.TextWriter(names, False, ",").write(list(columns), n_rows)
+    return kernels.TextWriter(names, False, ",").write(list(columns), n_rows)
 
 
 BYTES = np.zeros(2, dtype=np.uint8)
 ONE = np.ones(1)
 COUNTS = labels(3, 3)
 MISTAKES = {
-    "neighbours: none": lambda: _kernels.cell_neighbours(X, TWO, 2, 0, 1),
-    "mdav_part: not finite": lambda: _kernels.mdav_part(NAN, np.arange(len(NAN)), 2, 1, None),
-    "mdav_part: records": lambda: _kernels.mdav_part(X, labels(0, 1, 6), 2, 1, None),
-    "halves: not finite": lambda: _kernels.halves(NAN, np.arange(len(NAN)), np.ones(2), 1.0, 1),
-    "halves: records": lambda: _kernels.halves(X, labels(0, 6), np.ones(2), 1.0, 1),
-    "halves: not ascending": lambda: _kernels.halves(X, labels(1, 0), np.ones(2), 1.0, 1),
-    "halves: no records": lambda: _kernels.halves(X, NONE, np.ones(2), 1.0, 1),
-    "halves: direction": lambda: _kernels.halves(X, np.arange(6), np.ones(3), 1.0, 1),
+    "neighbours: none": lambda: kernels.cell_neighbours(X, TWO, 2, 0),
+    "mdav of some: not finite": lambda: kernels.mdav(NAN, 2, np.arange(len(NAN))),
+    "mdav of some: records": lambda: kernels.mdav(X, 2, labels(0, 1, 6)),
+    "halves: not finite": lambda: kernels.halves(NAN, np.arange(len(NAN)), np.ones(2), 1.0),
+    "halves: records": lambda: kernels.halves(X, labels(0, 6), np.ones(2), 1.0),
+    "halves: not ascending": lambda: kernels.halves(X, labels(1, 0), np.ones(2), 1.0),
+    "halves: no records": lambda: kernels.halves(X, NONE, np.ones(2), 1.0),
+    "halves: direction": lambda: kernels.halves(X, np.arange(6), np.ones(3), 1.0),
     "guarded_search: codes": lambda: guarded_search(X, TWO, 2, TWO[:5]),
-    "refine_around: no neighbours": lambda: _kernels.refine_around(X, TWO, NONE, NONE, NONE, 2, 1, 0, 0.0, 1, None),
-    "refine_around: touched": lambda: _kernels.refine_around(X, TWO, labels(2), NONE, NONE, 2, 1, 5, 0.0, 1, None),
-    "refine_around: lists": lambda: _kernels.refine_around(X, TWO, NONE, labels(1, 7), NONE, 2, 1, 5, 0.0, 1, None),
-    "refine_around: ragged": lambda: _kernels.refine_around(X, TWO, NONE, labels(1), NONE, 2, 1, 5, 0.0, 1, None),
-    "refine_around: origins": lambda: _kernels.refine_around(X, TWO, NONE, NONE, labels(1), 2, 1, 5, 0.0, 1, None),
-    "refine_around: all new": lambda: _kernels.refine_around(X, TWO, NONE, NONE, labels(0, 0), 2, 1, 5, 0.0, 1, None),
-    "arrive: more labels than records": lambda: _kernels.arrive(X[:4], TWO, 2, True, True, 1, None),
-    "arrive: no labels": lambda: _kernels.arrive(X, NONE, 2, True, True, 1, None),
-    "arrive: a gap": lambda: _kernels.arrive(X, labels(0, 0, 2, 2), 2, True, True, 1, None),
-    "univariate: descending": lambda: _kernels.univariate(X[::-1, 0].copy(), 2, None),
-    "univariate: nan": lambda: _kernels.univariate(np.array([1.0, np.nan, 2.0]), 2, None),
-    "univariate: empty": lambda: _kernels.univariate(np.empty(0), 1, None),
-    "split: another number of parts": lambda: _kernels.split(X, TWO, 1, 2, 1, None),
-    "assign: other columns": lambda: _kernels.assign(X, np.ones((2, 3)), 1),
-    "dissolve_cells: above 1": lambda: _kernels.dissolve_cells(X, TWO, 2, 1),
-    "linkage: other columns": lambda: _kernels.linkage(X, np.ones((2, 1)), TWO, labels(0), labels(0), 1, None),
-    "linkage: asked": lambda: _kernels.linkage(X, np.ones((2, 2)), TWO, labels(6), labels(0), 1, None),
-    "linkage: asked twice": lambda: _kernels.linkage(X, np.ones((2, 2)), TWO, labels(1, 1), labels(0), 1, None),
-    "linkage: asked point": lambda: _kernels.linkage(X, np.ones((2, 2)), TWO, labels(0), labels(2), 1, None),
-    "distances: other columns": lambda: _kernels.distances(X, np.ones(3)),
-    "co_moments: no columns": lambda: _kernels.co_moments([], [], np.empty(0), []),
-    "co_moments: no records": lambda: _kernels.co_moments([np.empty(0)], [0], ONE, []),
-    "co_moments: columns": lambda: _kernels.co_moments([np.ones(3), np.ones(2)], [0, 0], np.ones(2), []),
-    "co_moments: exponents": lambda: _kernels.co_moments([np.ones(3)], [], ONE, []),
-    "co_moments: origins": lambda: _kernels.co_moments([np.ones(3)], [0], np.ones(2), []),
-    "co_moments: weights": lambda: _kernels.co_moments([np.ones(3)], [0], ONE, [np.ones(2)]),
-    "balanced_cells: codes": lambda: _kernels.balanced_cells(X, TWO[:5], 2, 2),
-    "balanced_cells: parts": lambda: _kernels.balanced_cells(X, TWO, 2, 3),
-    "balanced_cells: no parts": lambda: _kernels.balanced_cells(X, TWO, 2, 0),
+    "refine_around: no neighbours": lambda: refine_around(X, TWO, 2, neighbours=0),
+    "refine_around: touched": lambda: refine_around(X, TWO, 2, labels(2), NONE, NONE),
+    "refine_around: lists": lambda: refine_around(X, TWO, 2, NONE, labels(1, 7), NONE),
+    "refine_around: ragged": lambda: refine_around(X, TWO, 2, NONE, labels(1), NONE),
+    "refine_around: origins": lambda: refine_around(X, TWO, 2, NONE, NONE, labels(1)),
+    "refine_around: all new": lambda: refine_around(X, TWO, 2, NONE, NONE, labels(0, 0)),
+    "arrive: more labels than records": lambda: kernels.arrive(X[:4], TWO, 2, inertial=True, split_mid=True),
+    "arrive: no labels": lambda: kernels.arrive(X, NONE, 2, inertial=True, split_mid=True),
+    "arrive: a gap": lambda: kernels.arrive(X, labels(0, 0, 2, 2), 2, inertial=True, split_mid=True),
+    "univariate: descending": lambda: kernels.univariate(X[::-1, 0].copy(), 2),
+    "univariate: nan": lambda: kernels.univariate(np.array([1.0, np.nan, 2.0]), 2),
+    "univariate: empty": lambda: kernels.univariate(np.empty(0), 1),
+    "assign: other columns": lambda: kernels.assign(X, np.ones((2, 3))),
+    "dissolve_cells: above 1": lambda: kernels.dissolve_cells(X, TWO, 2),
+    "linkage: other columns": lambda: kernels.ranks(X, np.ones((2, 1)), TWO, labels(0), labels(0)),
+    "linkage: asked": lambda: kernels.ranks(X, np.ones((2, 2)), TWO, labels(6), labels(0)),
+    "linkage: asked twice": lambda: kernels.ranks(X, np.ones((2, 2)), TWO, labels(1, 1), labels(0)),
+    "linkage: asked point": lambda: kernels.ranks(X, np.ones((2, 2)), TWO, labels(0), labels(2)),
+    "distances: other columns": lambda: kernels.distances(X, np.ones(3)),
+    "co_moments: no columns": lambda: kernels.co_moments([], [], np.empty(0)),
+    "co_moments: no records": lambda: kernels.co_moments([np.empty(0)], [0], ONE),
+    "co_moments: columns": lambda: kernels.co_moments([np.ones(3), np.ones(2)], [0, 0], np.ones(2)),
+    "co_moments: exponents": lambda: kernels.co_moments([np.ones(3)], [], ONE),
+    "co_moments: origins": lambda: kernels.co_moments([np.ones(3)], [0], np.ones(2)),
+    "co_moments: weights": lambda: kernels.co_moments([np.ones(3)], [0], ONE, np.ones(2)),
+    "balanced_cells: codes": lambda: kernels.balanced_cells(X, TWO[:5], 2, 2),
+    "balanced_cells: parts": lambda: kernels.balanced_cells(X, TWO, 2, 3),
+    "balanced_cells: no parts": lambda: kernels.balanced_cells(X, TWO, 2, 0),
     "closeness: codes": lambda: vetoes("ordered_closeness", labels(0, 2), COUNTS, 1, 5),
     "closeness: nominal codes": lambda: vetoes("nominal_closeness", labels(0, -1), COUNTS, 1, 5),
     "closeness: counts": lambda: vetoes("ordered_closeness", labels(0, 1), labels(3, -3), 1, 5),
@@ -231,13 +237,13 @@ MISTAKES = {
     "diversity: entropy": lambda: vetoes("entropy", labels(0, 1), -1),
     "diversity: recursive": lambda: vetoes("recursive", labels(0, 1), 0, 1, 1),
     "diversity: codes": lambda: vetoes("distinct", labels(0, -1), 2),
-    "Remaining: point": lambda: _kernels.Remaining(X, 1).nearest(np.ones(1), 2),
-    "Remaining: nan": lambda: _kernels.Remaining(X, 1).farthest(np.array([1.0, np.nan])),
-    "Remaining: k": lambda: _kernels.Remaining(X, 1).nearest(np.ones(2), 7),
-    "Remaining: record": lambda: _kernels.Remaining(X, 1).gather(6, 2),
-    "Remaining: negative record": lambda: _kernels.Remaining(X, 1).grow(-1, 2),
-    "Remaining: taken out twice": lambda: _kernels.Remaining(X, 1).remove(labels(1, 1)),
-    "Remaining: not a record": lambda: _kernels.Remaining(X, 1).remove(labels(2**32)),
+    "Remaining: point": lambda: kernels.Remaining(X).nearest(np.ones(1), 2),
+    "Remaining: nan": lambda: kernels.Remaining(X).farthest(np.array([1.0, np.nan])),
+    "Remaining: k": lambda: kernels.Remaining(X).nearest(np.ones(2), 7),
+    "Remaining: record": lambda: kernels.Remaining(X).gather(6, 2),
+    "Remaining: negative record": lambda: kernels.Remaining(X).grow(-1, 2),
+    "Remaining: taken out twice": lambda: kernels.Remaining(X).remove(labels(1, 1)),
+    "Remaining: not a record": lambda: kernels.Remaining(X).remove(labels(2**32)),
     "stream: k": lambda: stream_window(k=0),
     "stream: delay": lambda: stream_window(delay=-1),
     "stream: age": lambda: stream_window(max_age=np.nan),
@@ -260,32 +266,32 @@ MISTAKES = {
     "restore: means": lambda: restored(mean_x=[0.0]),
     "restore: squares": lambda: restored(sst_x=[]),
     "restore: in use": lambda: restored(window=used()),
-    "agreeing_records: lengths": lambda: _kernels.agreeing_records([TWO, TWO[:5]]),
-    "agreeing_records: none": lambda: _kernels.agreeing_records([]),
-    "first_places": lambda: _kernels.first_places(TWO, 1),
+    "agreeing_records: lengths": lambda: kernels.agreeing_records([TWO, TWO[:5]]),
+    "agreeing_records: none": lambda: kernels.agreeing_records([]),
+    "first_places": lambda: kernels.first_places(TWO, 1),
     "inside_intervals: own": lambda: inside(own=TWO[:5]),
     "inside_intervals: values": lambda: inside(own=TWO + 1),
     "inside_intervals: ends": lambda: inside(n_high=1),
     "inside_intervals: centres": lambda: inside(n_centres=3),
-    "text_keys: none": lambda: _kernels.text_keys(NONE, BYTES),
-    "text_keys: descending": lambda: _kernels.text_keys(labels(0, 2, 1), BYTES),
-    "text_keys: behind": lambda: _kernels.text_keys(labels(0, 3).astype(np.int32), BYTES),
-    "text_keys: before": lambda: _kernels.text_keys(labels(-1, 1), BYTES),
-    "cell_means: too many": lambda: _kernels.cell_means(np.ones(3), labels(2, 2)),
-    "cell_means: too few": lambda: _kernels.cell_means(np.ones(3), labels(2)),
-    "cell_means: negative": lambda: _kernels.cell_means(np.ones(3), labels(-1, 4)),
-    "differ_within_cells": lambda: _kernels.differ_within_cells(np.ones(3), labels(4)),
-    "least_different": lambda: _kernels.least_different(np.ones(3, dtype=np.uint64), labels(4)),
-    "most_frequent": lambda: _kernels.most_frequent(np.ones(3, dtype=np.uint64), labels(0, 1, 2), labels(4)),
-    "most_frequent: ranks": lambda: _kernels.most_frequent(np.ones(3, dtype=np.uint64), labels(0), labels(3)),
-    "place: length": lambda: _kernels.place([ONE], 2, ONE, ONE, ONE),
-    "place: ranges": lambda: _kernels.place([ONE, ONE], 1, ONE, ONE, ONE),
-    "place: endless": lambda: _kernels.place([ONE], 1, np.array([-np.inf]), ONE, ONE),
-    "reader: reads": lambda: _kernels.TextReader(["a"], [], True, ","),
-    "reader: how": lambda: _kernels.TextReader(["a"], [4], True, ","),
-    "reader: separator": lambda: _kernels.TextReader(["a"], [0], True, ""),
-    "reader: two bytes": lambda: _kernels.TextReader(["a"], [0], True, "§"),
-    "writer: separator": lambda: _kernels.TextWriter(["a"], True, "\n"),
+    "text_keys: none": lambda: kernels.text_keys(NONE, BYTES),
+    "text_keys: descending": lambda: kernels.text_keys(labels(0, 2, 1), BYTES),
+    "text_keys: behind": lambda: kernels.text_keys(labels(0, 3).astype(np.int32), BYTES),
+    "text_keys: before": lambda: kernels.text_keys(labels(-1, 1), BYTES),
+    "cell_means: too many": lambda: kernels.cell_means(np.ones(3), labels(2, 2)),
+    "cell_means: too few": lambda: kernels.cell_means(np.ones(3), labels(2)),
+    "cell_means: negative": lambda: kernels.cell_means(np.ones(3), labels(-1, 4)),
+    "differ_within_cells": lambda: kernels.differ_within_cells(np.ones(3), labels(4)),
+    "least_different": lambda: kernels.least_different(np.ones(3, dtype=np.uint64), labels(4)),
+    "most_frequent": lambda: kernels.most_frequent(np.ones(3, dtype=np.uint64), labels(0, 1, 2), labels(4)),
+    "most_frequent: ranks": lambda: kernels.most_frequent(np.ones(3, dtype=np.uint64), labels(0), labels(3)),
+    "place: length": lambda: kernels.place([ONE], 2, ONE, ONE, ONE),
+    "place: ranges": lambda: kernels.place([ONE, ONE], 1, ONE, ONE, ONE),
+    "place: endless": lambda: kernels.place([ONE], 1, np.array([-np.inf]), ONE, ONE),
+    "reader: reads": lambda: kernels.TextReader(["a"], [], True, ","),
+    "reader: how": lambda: kernels.TextReader(["a"], [4], True, ","),
+    "reader: separator": lambda: kernels.TextReader(["a"], [0], True, ""),
+    "reader: two bytes": lambda: kernels.TextReader(["a"], [0], True, "§"),
+    "writer: separator": lambda: kernels.TextWriter(["a"], True, "\n"),
     "writer: columns": lambda: written(ONE, ONE),
     "writer: rows": lambda: written(ONE, n_rows=2),
     "writer: parts": lambda: written((labels(0, 1), BYTES)),
@@ -302,7 +308,7 @@ def test_what_does_not_fit_together_is_refused_before_a_loop_begins(call):
 
 
 def test_a_guarantee_about_other_records_is_refused():
-    guarantees = _kernels.Guarantees()
+    guarantees = kernels.Guarantees()
     guarantees.distinct(TWO, 2)
 
     with pytest.raises(ValueError, match="length"):

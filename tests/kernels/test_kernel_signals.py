@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from shoal import _kernels
+from shoal import kernels
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.normal(size=(100_000, 8))
@@ -23,51 +23,44 @@ class Stopped(Exception):  # noqa: N818
 
 def vetoes():
     codes = RNG.integers(0, 9, len(POINTS))
-    guarantees = _kernels.Guarantees()
+    guarantees = kernels.Guarantees()
     guarantees.nominal_closeness(codes, np.bincount(codes), 4, 10)
     return guarantees
 
 
-def guarded_search(at_any_cost, progress):
-    _kernels.guarded_search(POINTS, np.arange(100_000) // 10, 5, vetoes(), 9, 20, 0.0, at_any_cost, 2, progress)
+def guarded_search(at_any_cost):
+    kernels.guarded_search(POINTS, np.arange(100_000) // 10, 5, vetoes(), kernels.Effort(9, 20, 0.0, at_any_cost))
 
 
 def ncp_table(n):
-    table = _kernels.NcpTable(n)
+    table = kernels.NcpTable(n)
     for column in POINTS[:n].T:
         table.numbers(column.copy(), 8.0, 1.0)
     return table
 
 
-def ncp_search(progress):
-    models = _kernels.Guarantees()
-    _kernels.ncp_search(
-        ncp_table(20_000), POINTS[:20_000], LABELS[:20_000].copy(), 2, models, 10**9, 8, 16, 0.5, 4.0, 1, 2, progress
-    )
+def ncp_search():
+    schedule = kernels.Schedule(10**9, hot=0.5, fall=4.0)
+    kernels.ncp_search(ncp_table(20_000), POINTS[:20_000], LABELS[:20_000], 2, kernels.Guarantees(), 8, schedule, 1)
 
 
-def ncp_recode(progress):
-    _kernels.ncp_recode(ncp_table(2_000), LABELS[:2_000].copy(), 2, _kernels.Guarantees(), 10**9, 1, 2, progress)
-
-
-# Each takes a progress callback, and runs for longer than the callback needs to stop it.
+# Each runs for longer than a progress callback needs to stop it.
 REPORTING = {
-    "mdav": lambda progress: _kernels.mdav(POINTS, 2, 1, progress),
-    "refine": lambda progress: _kernels.refine(POINTS, LABELS.copy(), 2, 99, 20, 0.0, True, 2, progress),
-    "refine_around": lambda progress: _kernels.refine_around(
-        POINTS, LABELS, LABELS[::2], NONE, NONE, 2, 99, 20, 0.0, 2, progress
+    "mdav": lambda: kernels.mdav(POINTS, 2),
+    "mdav of some": lambda: kernels.mdav(POINTS, 2, np.arange(90_000)),
+    "refine": lambda: kernels.refine(POINTS, LABELS, 2, 99, 20, 0.0, True),
+    "refine_around": lambda: kernels.refine_around(
+        POINTS, LABELS, kernels.RefineHints(LABELS[::2], NONE, NONE), 2, 99, 20, 0.0
     ),
-    "arrive": lambda progress: _kernels.arrive(POINTS, LABELS[:20_000], 2, True, True, 1, progress),
-    "anneal": lambda progress: _kernels.anneal(POINTS[:1_000], LABELS[:1_000].copy(), 2, 10**9, 4.0, 7.0, 1, progress),
+    "arrive": lambda: kernels.arrive(POINTS, LABELS[:20_000], 2, inertial=True, split_mid=True),
+    "anneal": lambda: kernels.anneal(POINTS[:1_000], LABELS[:1_000], 2, kernels.Schedule(10**9, 4.0, 7.0), 1),
     "ncp_search": ncp_search,
-    "ncp_recode": ncp_recode,
-    "ncp_specialise": lambda progress: _kernels.ncp_specialise(ncp_table(len(POINTS)), 2, progress),
-    "univariate": lambda progress: _kernels.univariate(np.arange(4e6), 1_000, progress),
-    "split": lambda progress: _kernels.split(POINTS, np.zeros(len(POINTS), dtype=np.int64), 1, 2, 2, progress),
-    "split, a single piece": lambda progress: _kernels.split(SPHERE, ALONE, 1, 15_000, 2, progress),
-    "linkage": lambda progress: _kernels.linkage(
-        POINTS, POINTS * 1.5, np.arange(len(POINTS)), np.arange(len(POINTS)), np.arange(len(POINTS)), 2, progress
-    ),
+    "ncp_recode": lambda: kernels.ncp_recode(ncp_table(2_000), LABELS[:2_000], 2, kernels.Guarantees(), 10**9, 1),
+    "ncp_specialise": lambda: kernels.ncp_specialise(ncp_table(len(POINTS)), 2),
+    "univariate": lambda: kernels.univariate(np.arange(4e6), 1_000),
+    "split": lambda: kernels.split(POINTS, np.zeros(len(POINTS), dtype=np.int64), 2),
+    "split, a single piece": lambda: kernels.split(SPHERE, ALONE, 15_000),
+    "linkage": lambda: kernels.linkage(POINTS, POINTS * 1.5, np.arange(len(POINTS))),
     "guarded_search, repairing": partial(guarded_search, True),
     "guarded_search, improving": partial(guarded_search, False),
 }
@@ -100,21 +93,21 @@ def test_a_signal_is_handled_before_the_kernel_is_done(name, alarm):
             raise Stopped
 
     alarm(lambda *_: rung.append(True))
-    with pytest.raises(Stopped):
-        REPORTING[name](progress)
+    with pytest.raises(Stopped), kernels.using(2, progress):
+        REPORTING[name]()
 
     assert all(done < total for done, total in stopped_at)
 
 
 # These report no progress: they are parts of longer work.
 SILENT = {
-    "cell_neighbours": partial(_kernels.cell_neighbours, POINTS, LABELS, 2, 60, 2),
-    "assign": partial(_kernels.assign, POINTS, POINTS[:2_000], 2),
-    "dissolve_cells": partial(_kernels.dissolve_cells, POINTS / 10, LABELS, 2, 2),
+    "cell_neighbours": partial(kernels.cell_neighbours, POINTS, LABELS, 2, 60),
+    "assign": partial(kernels.assign, POINTS, POINTS[:2_000]),
+    "dissolve_cells": partial(kernels.dissolve_cells, POINTS / 10, LABELS, 2),
     "balanced_cells": partial(
-        _kernels.balanced_cells, RNG.normal(size=(2_000_000, 1)), RNG.integers(0, 9, 2_000_000), 4, 3
+        kernels.balanced_cells, RNG.normal(size=(2_000_000, 1)), RNG.integers(0, 9, 2_000_000), 4, 3
     ),
-    "grow": partial(_kernels.Remaining(POINTS, 1).grow, 0, 50_000),
+    "grow": partial(kernels.Remaining(POINTS).grow, 0, 50_000),
 }
 
 
@@ -124,7 +117,7 @@ def test_a_signal_ends_a_kernel_that_reports_no_progress(name, alarm):
         raise Stopped
 
     ended = []
-    with pytest.raises(Stopped):
+    with pytest.raises(Stopped), kernels.using(2):
         # No bytecode runs in between, so the handler could not run between the end of the kernel and the note of it.
         list(map(operator.call, [partial(alarm, stop), SILENT[name], partial(ended.append, True)]))
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import reference
 from sharing import everything_shared
-from shoal import _kernels, kernels
+from shoal import kernels
 from strategies import FAMILIES, RELEASES, RUNNABLE, draw_problem, problems
 
 
@@ -38,7 +38,8 @@ def test_records_removed_together_are_gone_from_every_answer_that_follows(thread
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3_000, 3))
     left = np.arange(len(X))
-    remaining = _kernels.Remaining(X, threads)
+    with kernels.using(threads):
+        remaining = kernels.Remaining(X)
     with everything_shared():
         for n_leaving in (1, 700, 64, 3, 1_000, 500):
             # Of a few neighbourhoods, so that blocks lose many records at once.
@@ -49,6 +50,21 @@ def test_records_removed_together_are_gone_from_every_answer_that_follows(thread
             assert remaining.nearest(point, 9)[0].tolist() == reference.nearest(*scaled(X, point), 9, left).tolist()
             assert remaining.farthest(point) == reference.farthest(*scaled(X, point), left)
             np.testing.assert_array_equal(remaining.centroid(), [math.fsum(X[left, j]) / len(left) for j in range(3)])
+
+
+def test_records_are_found_removed_and_counted():
+    remaining = kernels.Remaining(np.array([[1.0], [9.0], [2.0], [8.0]]))
+    records, squared = remaining.nearest(np.array([0.0]), 2)
+    remaining.remove(records)
+
+    assert (records.tolist(), squared.tolist()) == ([0, 2], [1.0, 4.0])
+    assert (len(remaining), 1 in remaining, 2 in remaining) == (2, True, False)
+    assert (remaining.farthest(np.array([0.0])), remaining.centroid().tolist()) == (1, [8.5])
+
+
+def test_labels_are_of_the_type_that_numpy_calls_int64():
+    # Another one of 64 bits is printed differently.
+    assert repr(kernels.mdav(np.zeros((4, 1)), 4)) == "array([0, 0, 0, 0])"
 
 
 @given(problem=problems(), number=st.integers(0, 10**6))
@@ -122,13 +138,9 @@ def as_counted(originals):
     return np.minimum(ahead, 2), np.where(ahead < 2, ties, 0)
 
 
-def everything(X, points):
-    """Return the numbers of all records and of all points."""
-    return np.arange(len(X)), np.arange(len(points))
-
-
 def assert_linked_as_by_the_twin(X, points, labels, threads=2, simd=""):
-    found = _kernels.linkage(X, points, labels, *everything(X, points), threads, None, simd)
+    with kernels.using(threads, simd=simd):
+        found = kernels.linkage(X, points, labels)
     originals, released = reference.linkage(X, points, labels)
 
     np.testing.assert_array_equal(found[0], as_counted(originals))
@@ -204,14 +216,13 @@ def test_ranks_by_distance_do_not_depend_on_the_number_of_threads_or_on_who_is_a
     labels = np.arange(3_000) // 10
     points = X[::10] + 0.5
     asked = np.sort(rng.choice(3_000, 300, replace=False))
-    everybody = everything(X, points)
-    some = asked, np.unique(labels[asked])
+    found = []
     with everything_shared():
-        one, *others = (
-            np.concatenate([*map(np.stack, _kernels.linkage(X, points, labels, *who, threads, None))])[:, asked]
-            for who in (everybody, some)
-            for threads in (1, 2, 3, 16)
-        )
+        for threads in (1, 2, 3, 16):
+            with kernels.using(threads):
+                found.append(np.concatenate(kernels.linkage(X, points, labels))[:, asked])
+                found.append(np.concatenate(kernels.linkage(X, points, labels, asked)))
+    one, *others = found
 
     for other in others:
         np.testing.assert_array_equal(one, other)
@@ -245,11 +256,10 @@ def test_numbers_inside_intervals_are_those_of_the_definition(threads):
     low[3] = np.nan
     intervals = kernels.Intervals(low, low + 1, centre, 0.5)
 
-    with everything_shared():
-        found = _kernels.inside_intervals(numbers, -3, 0.25, own, *intervals, threads)
+    with everything_shared(), kernels.using(threads):
+        found = kernels.inside_intervals(numbers, -3, 0.25, own, intervals)
 
     assert found == reference.inside_intervals(numbers, -3, 0.25, own, intervals)
-    assert kernels.inside_intervals(numbers, -3, 0.25, own, intervals) == found
 
 
 @pytest.mark.parametrize("n_codes", [1, 7, 3_000])
@@ -336,15 +346,15 @@ def test_equal_values_far_from_the_others_have_no_covariance():
 
 
 def test_loops_that_this_machine_lacks_are_refused():
-    with pytest.raises(ValueError, match="cannot run"):
-        _kernels.mdav(np.zeros((4, 1)), 2, 1, None, "abacus")
+    with pytest.raises(ValueError, match="cannot run"), kernels.using(simd="abacus"):
+        kernels.mdav(np.zeros((4, 1)), 2)
 
 
 def test_other_threads_of_python_go_on_meanwhile():
     X = np.random.default_rng(0).normal(size=(150_000, 20))
 
     def n_hundredths_of_a_second_with_a_turn():
-        worker = threading.Thread(target=_kernels.mdav, args=(X, 3, 1, None))
+        worker = threading.Thread(target=kernels.mdav, args=(X, 3))
         worker.start()
         turns = set()
         while worker.is_alive():

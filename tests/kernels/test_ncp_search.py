@@ -3,7 +3,7 @@ import pytest
 
 import reference
 from sharing import everything_shared
-from shoal import _kernels, kernels
+from shoal import kernels
 
 NODES = np.array([[0, 6, 9], [1, 6, 9], [2, 7, 9], [3, 7, 9], [4, 7, 9], [5, 8, 9]], dtype=np.int32)
 SIZES = np.array([1, 1, 1, 1, 1, 1, 2, 3, 1, 6])
@@ -32,7 +32,7 @@ def draw_columns(rng, n, family):
 
 
 def table_of(columns, weights=None):
-    table = _kernels.NcpTable(len(columns[0][1]))
+    table = kernels.NcpTable(len(columns[0][1]))
     for place, (kind, *arrays) in enumerate(columns):
         getattr(table, kind)(*arrays, 1.0 if weights is None else weights[place])
     return table
@@ -185,4 +185,4 @@ WRONG = {
 @pytest.mark.parametrize("add", WRONG.values(), ids=WRONG)
 def test_columns_that_cannot_be_are_refused(add):
     with pytest.raises(ValueError, match=r"."):
-        add(_kernels.NcpTable(4))
+        add(kernels.NcpTable(4))

@@ -15,7 +15,7 @@ from waits import LIMIT, wait_until
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_results_come_in_the_order_of_the_items(threads):
-    def slow_at_first(item, check):
+    def slow_at_first(item):
         time.sleep(0.01 * (item == 0))
         return item * item
 
@@ -25,27 +25,32 @@ def test_results_come_in_the_order_of_the_items(threads):
 def test_several_threads_are_at_work():
     both = threading.Barrier(2, timeout=LIMIT)
 
-    assert sorted(side_by_side(lambda item, check: both.wait(), range(2), 2)) == [0, 1]
+    assert sorted(side_by_side(lambda item: both.wait(), range(2), 2)) == [0, 1]
 
 
 def test_the_first_failure_ends_the_others_and_is_raised():
     failed = threading.Event()
 
-    def call(item, check):
+    def call(item):
         if item == 1:
             failed.set()
             raise ValueError("the second")
         failed.wait(LIMIT)
         while True:
-            check()
+            kernels.progress_callback()(0, 1)
             time.sleep(0.001)
 
     with pytest.raises(ValueError, match="the second"):
         side_by_side(call, range(1000), 2)
 
 
+def test_each_item_is_worked_on_with_the_threads_it_is_given():
+    with kernels.using(7):
+        assert side_by_side(lambda item: kernels.n_threads(), range(3), 2, threads=3) == [3, 3, 3]
+
+
 def test_an_interrupt_in_the_calling_thread_is_raised():
-    def call(item, check):
+    def call(item):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -61,7 +66,7 @@ def test_ctrl_c_while_the_others_are_waited_for_is_raised_when_they_have_ended()
     begun, ended = threading.Event(), threading.Event()
     caller = threading.get_ident()
 
-    def call(item, check):
+    def call(item):
         if threading.get_ident() == caller:
             begun.wait(LIMIT)
         else:
@@ -83,7 +88,7 @@ def test_ctrl_c_at_the_moment_at_which_the_others_end_is_raised():
     def interrupted(seconds):
         begun = threading.Event()
 
-        def call(item, check):
+        def call(item):
             if threading.get_ident() == caller:
                 begun.wait(LIMIT)
             else:
@@ -102,16 +107,18 @@ def test_ctrl_c_at_the_moment_at_which_the_others_end_is_raised():
 def test_a_piece_that_is_split_itself_ends_when_another_piece_fails():
     begun = threading.Event()
 
-    def outer(item, check):
+    def outer(item):
         if item == 1:
             begun.wait(LIMIT)
             raise ValueError("the second")
 
-        def inner(piece, check_piece):
+        check = kernels.progress_callback()
+
+        def inner(piece):
             begun.set()
             while True:
-                check_piece()
-                check()
+                kernels.progress_callback()(0, 1)
+                check(0, 1)
                 time.sleep(0.001)
 
         return side_by_side(inner, range(2), 2)
@@ -126,7 +133,7 @@ def test_where_no_thread_can_be_started_the_calling_one_does_it_all(monkeypatch)
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
 
-    assert side_by_side(lambda item, check: threading.current_thread(), range(3), 4) == [threading.current_thread()] * 3
+    assert side_by_side(lambda item: threading.current_thread(), range(3), 4) == [threading.current_thread()] * 3
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 16])

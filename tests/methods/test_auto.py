@@ -137,8 +137,8 @@ def test_halves_are_those_of_a_sort_for_any_number_of_threads(threads, outliers)
         X[::outliers] += 1_000
     some = np.arange(1, len(X), 3)
     order = some[np.lexsort([some, X[some, 0]])]
-    with everything_shared():
-        low, high = kernels.halves(X, some, np.array([1.0, 0.0]), kernels.unit_scale(X), threads)
+    with everything_shared(), kernels.using(threads):
+        low, high = kernels.halves(X, some, np.array([1.0, 0.0]), kernels.unit_scale(X))
 
     for half, records in ((low, order[: len(some) // 2]), (high, order[len(some) // 2 :])):
         np.testing.assert_array_equal(half, np.sort(records))

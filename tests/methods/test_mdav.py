@@ -5,7 +5,7 @@ import pytest
 
 import reference
 from sharing import everything_shared
-from shoal import _kernels, datasets, partition
+from shoal import datasets, kernels, partition
 from shoal.arrays import standardize
 from shoal.measures import loss
 from strategies import FAMILIES, RUNNABLE, draw_problem
@@ -17,7 +17,8 @@ def test_the_cells_are_those_of_the_naive_twin(family):
     rng = np.random.default_rng(sorted(FAMILIES).index(family))
     for number in range(300):
         X, k = draw_problem(rng, family)
-        labels = _kernels.mdav(X, k, 1 + number % 2, None, RUNNABLE[number % len(RUNNABLE)])
+        with kernels.using(1 + number % 2, simd=RUNNABLE[number % len(RUNNABLE)]):
+            labels = kernels.mdav(X, k)
 
         np.testing.assert_array_equal(labels, reference.mdav(X, k), err_msg=f"problem {number}: {X.shape}, k={k}")
 

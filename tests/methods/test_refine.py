@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from sharing import everything_shared
-from shoal import GuaranteeError, ParameterError, _kernels, datasets, kernels, partition
+from shoal import GuaranteeError, ParameterError, datasets, kernels, partition
 from shoal.arrays import standardize
 from shoal.measures import loss
 from shoal.methods.refine import refine
@@ -36,9 +36,10 @@ def test_all_instruction_sets_take_the_same_steps(family):
     for _ in range(10):
         X, k = draw_problem(rng, family)
         start = in_order(len(X), k)
-        ends = [start.copy() for _ in RUNNABLE]
-        for simd, end in zip(RUNNABLE, ends, strict=True):
-            _kernels.refine(X, end, k, 10, 20, 0.0, True, 1, None, simd)
+        ends = []
+        for simd in RUNNABLE:
+            with kernels.using(threads=1, simd=simd):
+                ends.append(kernels.refine(X, start, k, 10, 20, 0.0, True))
 
         for end in ends:
             np.testing.assert_array_equal(end, ends[0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import reference
-from shoal import ParameterError, _kernels, datasets, partition
+from shoal import ParameterError, datasets, kernels, partition
 from shoal.arrays import standardize
 from shoal.measures import loss
 from strategies import FAMILIES, RUNNABLE, draw_problem
@@ -17,8 +17,8 @@ def test_splits_are_those_of_the_naive_twin(family):
     for number in range(100):
         X, k = draw_problem(rng, family, n_most=200)
         parts = np.arange(len(X)) // k % max(len(X) // (5 * k), 1)
-        threads, loops = 1 + number % 3, RUNNABLE[number % len(RUNNABLE)]
-        labels = _kernels.split(X, parts, parts.max() + 1, k, threads, None, loops)
+        with kernels.using(1 + number % 3, simd=RUNNABLE[number % len(RUNNABLE)]):
+            labels = kernels.split(X, parts, k)
 
         np.testing.assert_array_equal(
             labels, reference.split(X, parts, k), err_msg=f"problem {number}: {X.shape}, k={k}"
@@ -56,7 +56,8 @@ def test_assign_equals_reference(loops):
     for n_points in (1, 2, 63, 64, 65, 200):
         X, points = rng.integers(0, 4, (300, 3)) / 3, rng.integers(0, 4, (n_points, 3)) / 3
 
-        np.testing.assert_array_equal(_kernels.assign(X, points, 2, loops), reference.assign(X, points))
+        with kernels.using(threads=2, simd=loops):
+            np.testing.assert_array_equal(kernels.assign(X, points), reference.assign(X, points))
 
 
 def test_cells_hold_k_to_2k_minus_1_records():

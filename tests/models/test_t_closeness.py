@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import naive_models as naive
 from model_cases import as_codes, columns_in_cells, guarded_problems
-from shoal import GuaranteeError, ParameterError, _kernels, datasets, kernels, partition
+from shoal import GuaranteeError, ParameterError, datasets, kernels, partition
 from shoal.constraints.enforce import enforce
 from shoal.measures import loss
 from shoal.models import Codes, TCloseness, measure
@@ -165,9 +165,10 @@ def test_all_instruction_sets_take_the_same_steps(simd):
     vetoes = kernels.Guarantees()
     TCloseness("c", t=0.2).guard(vetoes, column, np.bincount(column.codes))
     start = partition(X, 5, "mdav")
-    ends = [
-        _kernels.guarded_search(X, start, 5, vetoes, 3, 20, 0.0, True, 1, None, loops) for loops in ("generic", simd)
-    ]
+    ends = []
+    for loops in ("generic", simd):
+        with kernels.using(threads=1, simd=loops):
+            ends.append(kernels.guarded_search(X, start, 5, vetoes, kernels.Effort(3, 20, 0.0, at_any_cost=True)))
 
     np.testing.assert_array_equal(*ends)
 

@@ -6,6 +6,7 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -464,7 +465,8 @@ def test_a_cell_that_the_recount_finds_too_small_is_not_released(monkeypatch):
 
     def cut_short(self, tuples):
         gone = push(self, tuples)
-        return gone._replace(sizes=np.array([2, 1]) if len(gone.sizes) == 1 else gone.sizes)
+        sizes = np.array([2, 1]) if len(gone.sizes) == 1 else gone.sizes
+        return SimpleNamespace(rows=gone.rows, sizes=sizes, side=gone.side, reasons=gone.reasons, kept=gone.kept)
 
     monkeypatch.setattr(flow.Window, "push", cut_short)
     with pytest.raises(GuaranteeError, match="fewer than k=3"):

@@ -1,6 +1,7 @@
 """Programs in C++: about parts of the kernels that Python cannot reach, and those for sanitizers and fuzzers."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -26,9 +27,22 @@ def test_a_program_that_only_sanitizers_and_fuzzers_build_compiles(program):
     compile_program(program, "-fsyntax-only")
 
 
-@pytest.mark.parametrize("name", ["selection"])
+@pytest.mark.parametrize("name", ["pace", "selection"])
 def test_what_a_program_requires_holds(name, tmp_path):
     compile_program(f"tests/threads/{name}.cpp", "-O1", "-o", tmp_path / name)
     done = subprocess.run([tmp_path / name], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_no_kernel_leaves_a_selection_or_random_numbers_to_the_library():
+    # Libraries differ in what they leave beside the element selected, and in their distributions.
+    sources = [*ROOT.glob("src/kernels/[!v]*/*.hpp"), *ROOT.glob("src/kernels/[!v]*/*.cpp")]
+    used = [
+        path.name
+        for path in sources
+        if re.search(r"nth_element\(|std::\w+_distribution|std::shuffle", path.read_text())
+    ]
+
+    assert sources
+    assert used == []

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "bindings/arrays.hpp"
+#include "bindings/call.hpp"
 #include "bindings/checks.hpp"
 #include "guarded/model_vetoes.hpp"
-#include "parallel/pool.hpp"
 #include "partition/cells.hpp"
 
 namespace shoal {
@@ -70,18 +70,19 @@ class Guarantees {
         return one;
     }
 
-    // A copy, so that a guarantee added by another thread does not disturb a search.
-    std::vector<Guarded> all() const { return guarded_; }
+    // A copy, so that a guarantee added by another thread does not disturb a search among so many records.
+    std::vector<Guarded> about(std::size_t n_records) const {
+        std::vector<Guarded> all = guarded_;
+        for (const Guarded& each : all) check_length(each.codes.size(), n_records);
+        return all;
+    }
 
     // The total excess of each cell over all models.
-    Vector<double> excess(const Labels& labels, std::size_t n_cells, std::size_t threads) const {
+    Vector excess(const Labels& labels, std::size_t n_cells) const {
         check_numbers(span(labels), n_cells);
-        const std::vector<Guarded> all = guarded_;
-        for (const Guarded& guarded : all) check_length(labels.shape(0), guarded.codes.size());
+        const std::vector<Guarded> all = about(labels.shape(0));
         std::vector<double> out(n_cells, 0.0);
-        {
-            nb::gil_scoped_release released;
-            Pool pool(threads);
+        Call::silent().run([&](Pool& pool) {
             const Members members(span(labels), n_cells, pool);
             const double time = 50.0 * static_cast<double>(labels.shape(0)) / static_cast<double>(n_cells + 1);
             pool.split(n_cells, time, [&](std::size_t, std::size_t from, std::size_t to) {
@@ -94,7 +95,7 @@ class Guarantees {
                         out[c] += guarded.guarantee->excess(codes);
                     }
             });
-        }
+        });
         return as_array(std::move(out));
     }
 

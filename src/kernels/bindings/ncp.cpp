@@ -1,13 +1,15 @@
-// Python's view of the search that lowers the certainty penalty.
-#include "bindings/ncp.hpp"
+// The search that lowers the certainty penalty.
+#include <nanobind/stl/tuple.h>
 
-#include <nanobind/stl/string.h>
-
+#include <algorithm>
 #include <cmath>
-#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "bindings/arrays.hpp"
+#include "bindings/bindings.hpp"
+#include "bindings/call.hpp"
 #include "bindings/checks.hpp"
 #include "bindings/guarantees.hpp"
 #include "ncp/recoding.hpp"
@@ -15,9 +17,7 @@
 #include "ncp/specialise.hpp"
 #include "ncp/table.hpp"
 
-using namespace shoal;
-using namespace nb::literals;
-
+namespace shoal {
 namespace {
 
 using Nodes = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -61,58 +61,64 @@ double loss_of(const NcpTable& table, const Labels& labels) {
     return ncp_loss(table, Members(span(labels), table.size()));
 }
 
-Vector<std::int64_t> specialise(const NcpTable& table, std::size_t k, nb::object progress) {
-    check_cell_size(k, table.size());
+using Schedule = std::tuple<std::uint64_t, double, double>;  // steps, hot, fall
+
+// Number of records around each record whose cells a search tries for it.
+constexpr std::size_t n_near = 16;
+
+// A copy, so that a column added by another thread does not disturb a search.
+NcpTable with_columns(const NcpTable& table) {
     check(table.n_ordered() + table.n_categories() > 0, "the table has no columns");
-    const NcpTable kept = table;  // a column added by another thread does not disturb it
+    return table;
+}
+
+Numbers specialise(const NcpTable& table, std::size_t k) {
+    check_cell_size(k, table.size());
+    const NcpTable kept = with_columns(table);
     std::vector<std::int64_t> labels(table.size());
-    Poller poller = python_poller(std::move(progress), table.size());
-    {
-        nb::gil_scoped_release released;
-        NcpSpecialise(kept, k, poller).run(labels);
-    }
+    Call call(table.size());
+    call.run([&](Pool&) { NcpSpecialise(kept, k, call.poller()).run(labels); });
     return as_array(std::move(labels));
 }
 
-// The labels are changed in place, so that an interrupt leaves the best so far.
-void recode(const NcpTable& table, const Changing& labels, std::size_t k, const Guarantees& guarantees,
-            std::uint64_t steps, std::uint64_t seed, std::size_t threads, nb::object progress) {
-    check_length(labels.shape(0), table.size());
-    check_partition(span(labels), table.size(), k);
-    check(table.n_ordered() + table.n_categories() > 0, "the table has no columns");
-    const NcpTable kept = table;
-    const std::vector<Guarded> guarded = guarantees.all();
-    for (const Guarded& each : guarded) check_length(each.codes.size(), table.size());
-    Poller poller = python_poller(std::move(progress), table.size());
-    nb::gil_scoped_release released;
-    Pool pool(threads);
-    NcpRecodingOfBlocks(kept, k, guarded, pool, span(labels), poller).run(steps, seed);
+Numbers recode(const NcpTable& table, const Labels& start, std::size_t k, const Guarantees& guarantees,
+               std::uint64_t steps, std::uint64_t seed) {
+    check_length(start.shape(0), table.size());
+    check_partition(span(start), table.size(), k);
+    const NcpTable kept = with_columns(table);
+    const std::vector<Guarded> guarded = guarantees.about(table.size());
+    Call call(table.size());
+    return improved(start, [&](std::span<std::int64_t> labels) {
+        call.run(
+            [&](Pool& pool) { NcpRecodingOfBlocks(kept, k, guarded, pool, labels, call.poller()).run(steps, seed); });
+    });
 }
 
-// The same.
-void search(const NcpTable& table, const Matrix& X, const Changing& labels, std::size_t k, const Guarantees& guarantees,
-            std::uint64_t steps, std::size_t rounds, std::size_t neighbours, double hot, double fall,
-            std::uint64_t seed, std::size_t threads, nb::object progress, const std::string& simd) {
+Numbers search(const NcpTable& table, const Matrix& X, const Labels& start, std::size_t k, const Guarantees& guarantees,
+               std::size_t rounds, const Schedule& schedule, std::uint64_t seed) {
+    const auto [steps, hot, fall] = schedule;
     check_matrix(rows(X));
     check_length(X.shape(0), table.size());
-    check_partition(span(labels), table.size(), k);
-    check(rounds >= 1 && neighbours >= 1, "at least one round and one neighbour are needed");
+    check_partition(span(start), X.shape(0), k);
+    check(rounds >= 1, "at least one round is needed");
     check(hot >= 0 && fall >= 0 && fall <= 20, "the temperature is out of range");
-    const NcpTable kept = table;  // a column added by another thread does not disturb the search
-    const std::vector<Guarded> guarded = guarantees.all();
-    for (const Guarded& each : guarded) check_length(each.codes.size(), table.size());
-    const Loops& chosen = chosen_loops(simd);
-    Poller poller = python_poller(std::move(progress), X.shape(0) * rounds);
-    nb::gil_scoped_release released;
-    Pool pool(threads);
-    NcpSearch(kept, rows(X), k, guarded, pool, chosen, span(labels), poller)
-        .run({steps, rounds, neighbours, hot, fall, seed});
+    const NcpTable kept = table;
+    const std::vector<Guarded> guarded = guarantees.about(table.size());
+    const NcpSearch::Plan plan{steps, rounds, n_near, hot, fall, seed};
+    Call call(X.shape(0) * rounds);
+    return improved(start, [&](std::span<std::int64_t> labels) {
+        call.run([&](Pool& pool) {
+            NcpSearch(kept, rows(X), k, guarded, pool, call.loops(), labels, call.poller()).run(plan);
+        });
+    });
 }
 
 }  // namespace
 
 void bind_ncp(nb::module_& module) {
-    nb::class_<NcpTable>(module, "NcpTable", "Columns as the certainty penalty sees them.")
+    nb::class_<NcpTable>(module, "NcpTable",
+                         "Columns of numbers, categories and hierarchies, as the certainty penalty sees them; see "
+                         "`shoal.space.ncp_weights`.")
         .def(nb::init<std::size_t>(), "n_records"_a)
         .def("numbers", &add_numbers, "values"_a, "width"_a, "weight"_a,
              "Add numbers, missing where they are not a number: penalty range / width.")
@@ -120,13 +126,16 @@ void bind_ncp(nb::module_& module) {
              "Add categories: penalty (different values - 1) / (n_values - 1).")
         .def("tree", &add_tree, "leaves"_a, "nodes"_a, "n_below"_a, "weight"_a,
              "Add leaves of a hierarchy: penalty (leaves below the common ancestor - 1) / (all leaves - 1).")
-        .def("loss", &loss_of, "labels"_a, "Penalty of each cell times its records, summed.");
-    module.def("ncp_specialise", &specialise, "table"_a, "k"_a, "progress"_a.none(),
-               "Cells of at least k records, cut from the whole table column by column.");
-    module.def("ncp_recode", &recode, "table"_a, "labels"_a, "k"_a, "guarantees"_a, "steps"_a, "seed"_a, "threads"_a,
-               "progress"_a.none(),
-               "Lower the certainty penalty of a partition, in place, by steps that change whole groups of records.");
-    module.def("ncp_search", &search, "table"_a, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "steps"_a, "rounds"_a,
-               "neighbours"_a, "hot"_a, "fall"_a, "seed"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
-               "Lower the certainty penalty of a partition, in place, under the veto of all models.");
+        .def("loss", &loss_of, "labels"_a, "Return the penalty of each cell times its records, summed.");
+    module.def("ncp_specialise", &specialise, "table"_a, "k"_a,
+               "Return cells of at least `k` records, cut from the whole table column by column; see ``docs/ncp.md``.");
+    module.def("ncp_recode", &recode, "table"_a, "labels"_a, "k"_a, "guarantees"_a, "steps"_a, "seed"_a,
+               "Lower the certainty penalty by steps that change whole groups of records and violate no model.");
+    module.def("ncp_search", &search, "table"_a, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "rounds"_a, "schedule"_a,
+               "seed"_a,
+               "Lower the certainty penalty by random moves and swaps that violate no model; see "
+               "`shoal.constraints.ncp_cells`.\n\nRecords that are near each other in `X` are tried in one cell. The "
+               "temperature of the schedule is in units of the mean penalty of a record.");
 }
+
+}  // namespace shoal

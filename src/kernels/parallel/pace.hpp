@@ -44,7 +44,11 @@ class LostCores {
     }
 
   private:
-    static constexpr double soon = 20'000'000;  // some time slices
+    // Some time slices: a core that another program holds is lost again within them. Losses after longer use are those
+    // that every shared machine has now and then.
+    static constexpr double soon = 20'000'000;
+    // Every attempt may cost a time slice of some milliseconds, about a tenth of the first pause. Pauses double, so
+    // that a held core soon costs next to nothing; one that is free again is back within the longest.
     static constexpr double first_pause = 50'000'000;
     static constexpr double longest_pause = 1'000'000'000;
     // Several pools may write these at a time; which of them is the last does not matter.
@@ -63,8 +67,10 @@ class Pace {
   public:
     explicit Pace(double time_per_item) : time_per_item_(time_per_item) {}
 
-    // Work below this, for each thread, is not worth calling a thread for. Tests set it to 0 to have everything shared.
-    static inline std::atomic<double> least_share{8'000.0};
+    // Work below this, for each thread, is not worth calling a thread for. Less of it was no worse on idle cores, and
+    // was not tried where other programs hold some. Tests set it to 0, by its name in the compiled module, to have
+    // everything shared.
+    [[gnu::visibility("default")]] static inline std::atomic<double> least_share{8'000.0};
 
     // A round that is late by more has lost a thread to another program: a time slice is some milliseconds.
     static constexpr double lateness = 300'000;
@@ -151,19 +157,32 @@ class Pace {
         return steady_;
     }
 
-    static constexpr double longest = 20'000'000;               // longer rounds are too few to learn from
-    static constexpr double time_to_come = 30'000;              // a thread that is asleep is there by then
-    static constexpr double time_to_begin = 5'000;              // what a round takes beside the work
-    static constexpr double first_pause = 8'000'000;            // between trials
-    static constexpr double quiet_pause = 30'000'000;           // until threads that were given back are tried again
-    static constexpr double longest_quiet_pause = 250'000'000;  // a hundred times what a trial costs at most
+    // Longer rounds are too few to learn from, and hold several time slices: being late by one says little.
+    static constexpr double longest = 20'000'000;
+    // A thread that is asleep is there by then. In shorter rounds it may rightly come too late.
+    static constexpr double time_to_come = 30'000;
+    // What a round takes beside the work, for threads that spin.
+    static constexpr double time_to_begin = 5'000;
+
+    // Until the next trial, which takes about a sixteenth of it. Each that fails doubles the pause, up to two seconds:
+    // by then the machine may be another.
+    static constexpr double first_pause = 8'000'000;
     static constexpr double longest_pause = 2'000'000'000;
-    static constexpr std::size_t n_cold = 4;  // rounds after a change that say nothing
-    static constexpr std::size_t many = 128;  // rounds to judge by: they are not all alike
-    static constexpr std::size_t few = 8;     // enough, if they took long
+    // Until threads that were given back are tried again, which may cost a time slice each time. The longest is a
+    // hundred times what a trial costs at most.
+    static constexpr double quiet_pause = 30'000'000;
+    static constexpr double longest_quiet_pause = 250'000'000;
+    // Rounds after a change that say nothing: each thread gets other data, which have to come into its cache.
+    static constexpr std::size_t n_cold = 4;
+    // Rounds to judge by: they are not all alike. A few are enough if they took long: with 128 of them always, trials
+    // took a large part of a run of 500,000 records.
+    static constexpr std::size_t many = 128;
+    static constexpr std::size_t few = 8;
     static constexpr double long_enough = 10'000'000;
+    // How much faster a trial has to be, so that the level does not follow chance.
     static constexpr double worth_it = 1.05;
-    static constexpr double soon = 250'000'000;  // in which a core is lost again that another program holds
+    // In which a core is lost again that another program holds: the pauses of `LostCores` begin at a fifth of it.
+    static constexpr double soon = 250'000'000;
 
     // Whether what was measured since the last change can be judged by.
     bool are_enough() const { return n_rounds_ >= many || (n_rounds_ >= few && time_ >= long_enough); }

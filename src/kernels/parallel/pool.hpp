@@ -98,14 +98,21 @@ class Pool {
 
   private:
     using Time = std::chrono::steady_clock::time_point;
-    // Longer than what the calling thread does between two passes of MDAV, about as long as it takes to wake a thread.
+    // How long threads look for work before they sleep: longer than what the calling thread does between two passes of
+    // MDAV, so that they are there for the next, and about as long as it takes to wake one, so that no more is wasted
+    // than by sleeping.
     static constexpr double spin_time = 100'000;
-    // Work, all threads together.
+    // Work of a single round, all threads together, that threads are woken for: twice what it may take to wake them.
     static constexpr double worth_waking = 200'000;
+    // Work of all rounds together that threads are started for: starting one takes time, and where another program
+    // holds its core, a time slice; calls with small problems have ended before.
     static constexpr double worth_starting = 2'000'000;
-    // Pieces are not shorter, unless shares are.
+    // Pieces are not shorter, unless shares are: taking one costs about half a microsecond where others take too.
     static constexpr double least_piece = 1'000;
+    // What the numbers of rounds and threads that share 64 bits allow; more cores than machines have.
     static constexpr std::size_t most_threads = 1024;
+    // Pieces of a share: enough for threads to end together, and few enough to be taken in a moment.
+    static constexpr double most_of_a_share = 16;
 
     // What is shared: so many pieces for each thread.
     struct Shares {
@@ -159,8 +166,8 @@ class Pool {
         }
         const double share = pace.work(n) / static_cast<double>(n_threads);
         const std::size_t most_pieces = std::max<std::size_t>(n / n_threads, 1);
-        const std::size_t n_pieces =
-            std::clamp<std::size_t>(static_cast<std::size_t>(std::min(share / least_piece, 16.0)), 1, most_pieces);
+        const std::size_t n_pieces = std::clamp<std::size_t>(
+            static_cast<std::size_t>(std::min(share / least_piece, most_of_a_share)), 1, most_pieces);
         const auto n_halvings = static_cast<std::size_t>(std::bit_width(n_pieces));
         share_out({n, n_threads, order.halving ? n_halvings : n_pieces, order.halving, order.backwards, &task});
         close_round(pace, begin, order.ends_together);

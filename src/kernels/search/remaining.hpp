@@ -72,7 +72,7 @@ class Remaining {
     // The block that a record's neighbours are in.
     std::uint32_t home(std::uint32_t record) {
         const std::uint32_t place = place_[record];
-        return place & in_rim ? rim_.homes()[place & ~in_rim] : core_.block_of(place);
+        return place & in_rim ? rim_.homes()[place & ~in_rim] : core_.records().block_of(place);
     }
 
     void remove(std::uint32_t record) {
@@ -82,7 +82,7 @@ class Remaining {
         if (place & in_rim)
             rim_.erase(place & ~in_rim);
         else
-            core_.erase(place);
+            core_.records().erase(place);
         place_[record] = gone;
         --size_;
     }
@@ -117,12 +117,12 @@ class Remaining {
             rim_.measure(loops_, questions[i].point, chunk * OutermostRecords::n_at_once, found);
         };
         if (rim_.has_gaps()) close_gaps_of_rim();
-        if (core_.size() > 0) return core_.search(questions, rim_.n_chunks(), measure_rim, answers);
+        if (core_.records().size() > 0) return core_.search(questions, rim_.n_chunks(), measure_rim, answers);
         for (std::size_t i = 0; i < questions.size(); ++i) answers[i] = search_rim(questions[i]);
     }
 
     // Number of questions that it pays to ask at once.
-    std::size_t n_at_once() const { return core_.size() > 0 ? core_.n_at_once() : 1; }
+    std::size_t n_at_once() const { return core_.records().size() > 0 ? core_.n_at_once() : 1; }
 
     // About the n records farthest from where the centroid was when the farthest from it was last asked for, the
     // farthest first. Good for guesses only.
@@ -130,14 +130,15 @@ class Remaining {
 
     // Closes the gaps that removed records have left, once there are many. Blocks get other numbers.
     void tidy() {
-        if (core_.size() < core_.size_when_laid_out() - core_.size_when_laid_out() / 4) close_gaps();
+        if (core_.records().size() < core_.records().size_when_laid_out() - core_.records().size_when_laid_out() / 4)
+            close_gaps();
     }
 
     // Says that a record will be asked about soon, or removed.
     void expect(std::uint32_t record) const { __builtin_prefetch(&place_[record]); }
     void expect_removal(std::uint32_t record) const {
         const std::uint32_t place = place_[record];
-        if (!(place & in_rim)) core_.expect_erasure(place);  // nor gone, which has that bit too
+        if (!(place & in_rim)) core_.records().expect_erasure(place);  // nor gone, which has that bit too
     }
 
   private:
@@ -201,14 +202,14 @@ class Remaining {
     // `blur` of there: these are within core_radius_ of the anchor.
     bool is_beyond_core(double distance, double blur = 0) const {
         const double reach = std::sqrt(squared_distance(centroid_, anchor_)) + core_radius_ + 2 * blur;
-        return core_.size() == 0 || distance > reach * reach * (1 + slack) + vanishing;
+        return core_.records().size() == 0 || distance > reach * reach * (1 + slack) + vanishing;
     }
 
     std::size_t rim_target() const { return std::clamp<std::size_t>(size_ / 256, 64, 2048); }
 
     // Makes the outermost records the rim, and lays out the others in spatial order.
     void settle() {
-        const std::size_t width = core_.width();
+        const std::size_t width = core_.records().width();
         const auto turned = large_array<float>(size_ * width);
         const auto radius2 = large_array<double>(size_);
         const auto hidden2 = large_array<double>(size_);
@@ -240,7 +241,7 @@ class Remaining {
             }
         });
         std::partial_sum(begins.begin(), begins.end(), begins.begin());
-        core_.make_room(begins.back());
+        core_.records().make_room(begins.back());
 
         struct Outer {
             std::uint32_t record, home;
@@ -251,8 +252,9 @@ class Remaining {
             for (std::size_t piece = from; piece < to; ++piece) {
                 std::size_t place = begins[piece];
                 in_piece(piece, [&](std::uint32_t record) {
-                    if (radius2[record] > limit) return outer[piece].push_back({record, core_.block_of(place)});
-                    core_.put(place, record, &turned[record * width]);
+                    if (radius2[record] > limit)
+                        return outer[piece].push_back({record, core_.records().block_of(place)});
+                    core_.records().put(place, record, &turned[record * width]);
                     largest_hidden2[piece] = std::max(largest_hidden2[piece], hidden2[record]);
                     place_[record] = static_cast<std::uint32_t>(place++);
                 });
@@ -276,12 +278,13 @@ class Remaining {
 
     void close_gaps() {
         const std::vector<std::uint32_t> begins = core_.close_gaps();
-        pool_.split(core_.size(), 3.0, [&](std::size_t, std::size_t from, std::size_t to) {
+        pool_.split(core_.records().size(), 3.0, [&](std::size_t, std::size_t from, std::size_t to) {
             for (std::size_t place = from; place < to; ++place)
-                place_[core_.record(place)] = static_cast<std::uint32_t>(place);
+                place_[core_.records().record(place)] = static_cast<std::uint32_t>(place);
         });
         for (std::uint32_t& home : rim_.homes())
-            home = begins.empty() ? 0 : core_.block_of(begins[std::min<std::size_t>(home, begins.size() - 1)]);
+            home =
+                begins.empty() ? 0 : core_.records().block_of(begins[std::min<std::size_t>(home, begins.size() - 1)]);
     }
 
     void close_gaps_of_rim() {
@@ -295,12 +298,12 @@ class Remaining {
         const double radius2 = outer_radius2();
         const std::vector<std::uint32_t> places = core_.beyond(anchor_, radius2);
         for (std::size_t i = 0; i < places.size(); ++i) {
-            if (i + n_ahead < places.size()) core_.fetch_record(core_.record(places[i + n_ahead]));
+            if (i + n_ahead < places.size()) core_.fetch_record(core_.records().record(places[i + n_ahead]));
             const std::uint32_t place = places[i];
-            const std::uint32_t record = core_.record(place);
+            const std::uint32_t record = core_.records().record(place);
             place_[record] = static_cast<std::uint32_t>(rim_.n_slots()) | in_rim;
-            rim_.insert(record, scaled(record, row_), core_.block_of(place));
-            core_.erase(place);
+            rim_.insert(record, scaled(record, row_), core_.records().block_of(place));
+            core_.records().erase(place);
         }
         core_radius_ = std::sqrt(radius2) * (1 + slack);
     }
@@ -309,13 +312,16 @@ class Remaining {
     double outer_radius2() {
         constexpr std::size_t n_samples = 1024;
         std::vector<double> sample;
-        for (std::size_t every = std::max<std::size_t>(core_.n_places() / n_samples, 1); sample.empty(); every = 1)
-            for (std::size_t place = every / 2; place < core_.n_places(); place += every) {
+        for (std::size_t every = std::max<std::size_t>(core_.records().n_places() / n_samples, 1); sample.empty();
+             every = 1)
+            for (std::size_t place = every / 2; place < core_.records().n_places(); place += every) {
                 const std::size_t ahead = place + n_ahead * every;
-                if (ahead < core_.n_places() && core_.holds(ahead)) core_.fetch_record(core_.record(ahead));
-                if (core_.holds(place)) sample.push_back(core_.measure(core_.record(place), anchor_));
+                if (ahead < core_.records().n_places() && core_.records().holds(ahead))
+                    core_.fetch_record(core_.records().record(ahead));
+                if (core_.records().holds(place))
+                    sample.push_back(core_.measure(core_.records().record(place), anchor_));
             }
-        const std::size_t rank = std::min(sample.size() * rim_target() / core_.size(), sample.size() - 1);
+        const std::size_t rank = std::min(sample.size() * rim_target() / core_.records().size(), sample.size() - 1);
         const auto ranked = sample.begin() + static_cast<std::ptrdiff_t>(rank);
         select_nth(sample.begin(), ranked, sample.end(), std::greater<>());
         return *ranked;

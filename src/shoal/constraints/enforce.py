@@ -254,12 +254,12 @@ def _searches(
     threads = kernels.n_threads() // at_once
     total = total or TotalProgress(None, 0)
 
-    def search(number: int, check: Callable[[], None]) -> Labels:
+    def search(number: int) -> Labels:
         labels, effort = starts[number]
-        with kernels.using(threads, total.of(number, len(problem.X), check)):
+        with kernels.using(progress=total.of(number, len(problem.X), kernels.progress_callback())):
             return kernels.guarded_search(problem.X, labels, problem.k, problem.vetoes, effort)
 
-    return side_by_side(search, range(len(starts)), at_once)
+    return side_by_side(search, range(len(starts)), at_once, threads)
 
 
 def _failing(vetoes: kernels.Guarantees, labels: Labels) -> NDArray[np.bool_]:

@@ -110,7 +110,8 @@ def _cut(X: Matrix, labels: Labels, k: int) -> tuple[Labels, Labels]:
     ends = np.cumsum(sizes)
     for cell in large:
         members = order[ends[cell] - sizes[cell] : ends[cell]]
-        parts = kernels.mdav_alone(X[members], k)
+        with kernels.using(threads=1):
+            parts = kernels.mdav(X[members], k)
         labels[members] = np.where(parts == 0, cell, len(sizes) + len(origins) - 1 + parts)
         origins += [int(cell)] * int(parts.max())
     return labels, np.array(origins, dtype=np.int64)

@@ -10,23 +10,23 @@ from shoal import kernels
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Call = Callable[[Item, Callable[[], None]], Result]
-"""Processes one piece; the second argument raises `StoppedError` when the work is to stop."""
+Call = Callable[[Item], Result]
+"""Processes one piece. Where the work is to stop, its progress callback raises `StoppedError`."""
 
 
 class StoppedError(Exception):
     """Another piece of the work has failed, or the work was interrupted."""
 
 
-def side_by_side(call: Call[Item, Result], items: Iterable[Item], threads: int) -> list[Result]:
-    """Return the result for each item, in order, using `threads` threads; the calling thread is one of them.
+def side_by_side(call: Call[Item, Result], items: Iterable[Item], at_once: int, threads: int = 1) -> list[Result]:
+    """Return the result for each item, in order, `at_once` at a time; the calling thread is one of the workers.
 
-    The first exception, or Ctrl-C, is raised when all threads have ended. If a thread cannot be started, fewer threads
-    are used.
+    Each call is made with so many `threads` (`shoal.kernels.using`). The first exception, or Ctrl-C, is raised when all
+    threads have ended. If a thread cannot be started, fewer threads are used.
     """
-    work = _Work(call, items)
+    work = _Work(call, items, threads)
     try:
-        work.call_helpers(threads - 1)
+        work.call_helpers(at_once - 1)
         work.run()
     except BaseException as failure:  # Ctrl-C between items
         work.stop(failure)
@@ -49,20 +49,16 @@ def column_by_column(call: Callable[[Item], Result], columns: Sequence[Item], n_
     if threads <= 1:
         yield from map(call, columns)
         return
-
-    def alone(column: Item, check: Callable[[], None]) -> Result:
-        with kernels.using(1):
-            return call(column)
-
     for start in range(0, len(columns), threads):
-        yield from side_by_side(alone, columns[start : start + threads], threads)
+        yield from side_by_side(call, columns[start : start + threads], threads)
 
 
 class _Work(Generic[Item, Result]):
     """Items that threads take one by one, and their results."""
 
-    def __init__(self, call: Call[Item, Result], items: Iterable[Item]) -> None:
+    def __init__(self, call: Call[Item, Result], items: Iterable[Item], threads: int) -> None:
         self._call = call
+        self._threads = threads
         self._items = enumerate(items)
         self._lock = threading.RLock()
         self._helping: list[threading.RLock] = []  # each is held by its helper while that is at work
@@ -98,7 +94,8 @@ class _Work(Generic[Item, Result]):
         try:
             while (taken := self._next()) is not None:
                 number, item = taken
-                self.results[number] = self._call(item, self._check)
+                with kernels.using(self._threads, self._check):
+                    self.results[number] = self._call(item)
         except BaseException as failure:
             self.stop(failure)  # keeps the first; a StoppedError comes first if this work is a piece of another
 
@@ -111,7 +108,7 @@ class _Work(Generic[Item, Result]):
     def _next(self) -> tuple[int, Item] | None:
         return _alone(self._lock, lambda: None if self.failure else next(self._items, None))
 
-    def _check(self) -> None:
+    def _check(self, done: int, total: int) -> None:
         if self.failure is not None:
             raise StoppedError
 

@@ -3,8 +3,6 @@
 Time becomes near-linear in the records. The cuts cost a little loss, which refining across them recovers.
 """
 
-from collections.abc import Callable
-from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -44,7 +42,7 @@ def blocks(X: Matrix, k: int, seed: Seed = None, *, size: int | None = None) -> 
     # One thread a block does most; where there are fewer blocks than threads, a block has several.
     at_once = min(kernels.n_threads(), len(parts))
     threads = kernels.n_threads() // at_once
-    found = side_by_side(lambda part, check: kernels.mdav_part(X, part, k, threads, check), parts, at_once)
+    found = side_by_side(lambda part: kernels.mdav(X, k, part), parts, at_once, threads)
     labels = np.empty(len(X), dtype=np.int64)
     n_cells = 0
     for part, cells in zip(parts, found, strict=True):
@@ -62,17 +60,17 @@ def cut(X: Matrix, size: int) -> list[Labels]:
     blocks = [np.arange(len(X))]
     scale = kernels.unit_scale(X)
 
-    def halved(block: Labels, check: Callable[[], None], threads: int) -> tuple[Labels, ...]:
+    def halved(block: Labels) -> tuple[Labels, ...]:
         if len(block) <= size:
             return (block,)
         step = len(block) // _SAMPLE if X.shape[1] <= _WIDE else -(-len(block) // _WIDE)
         direction = main_direction(X[block[:: max(step, 1)]])
-        return kernels.halves(X, block, direction, scale, threads)
+        return kernels.halves(X, block, direction, scale)
 
     while max(len(block) for block in blocks) > size:
         # At first all threads halve one block together; in the end each thread halves its own.
-        halve = partial(halved, threads=max(threads // len(blocks), 1))
-        blocks = [half for halves in side_by_side(halve, blocks, min(threads, len(blocks))) for half in halves]
+        at_once = min(threads, len(blocks))
+        blocks = [half for halves in side_by_side(halved, blocks, at_once, threads // at_once) for half in halves]
     return blocks
 
 

@@ -49,9 +49,9 @@ def within(
     }
     small = [number for number in range(len(parts)) if not is_large[number]]
 
-    def cut_alone(number: int, check: Callable[[], None]) -> Labels:
+    def cut_alone(number: int) -> Labels:
         part = parts[number]
-        return cut(X[part], 1, total.of(number, len(part), check), *of(part))
+        return cut(X[part], 1, total.of(number, len(part), kernels.progress_callback()), *of(part))
 
     found |= zip(small, side_by_side(cut_alone, small, min(threads, len(small))), strict=True)
     labels = np.empty(len(X), dtype=np.int64)

@@ -53,4 +53,4 @@ def vetoes_of(models: Sequence[ModelOnColumn], counts: Sequence[Labels] | None =
 
 def excess_of(vetoes: kernels.Guarantees, labels: Labels) -> Vector:
     """Return the total violation of the models by each cell, 0 if it satisfies them all; shape (n_cells,)."""
-    return np.asarray(vetoes.excess(labels, int(labels.max()) + 1, kernels.n_threads()))
+    return vetoes.excess(labels, int(labels.max()) + 1)

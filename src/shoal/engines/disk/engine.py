@@ -179,9 +179,8 @@ class _DiskEngine:
             self._progress.stage(name)
         report, caller, lock, done = self._total.part(begin, end), get_ident(), Lock(), 0
 
-        def counted(item: Any, check: Callable[[], None]) -> None:
+        def counted(item: Any) -> None:
             nonlocal done
-            check()
             n_records = call(item)
             with lock:
                 done += n_records
