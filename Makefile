@@ -7,10 +7,11 @@ BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS) $(wildcard
 BUILT_FROM += $(wildcard examples/operations/*)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format-check lint types doctests fragments docs format bench sanitize libcxx soak wheel clean FORCE
+.PHONY: help demo papers test check format-check lint types doctests fragments docs format bench sanitize libcxx soak wheel clean FORCE
 
 help:
 	@echo "make demo       see shoal at work"
+	@echo "make papers     every paper's tables and figures in a quick form, some minutes"
 	@echo "make test       every check and every test"
 	@echo "make check      formatting, lint, types, doctests, changelog fragments; no tests"
 	@echo "make docs       the documentation as web pages, in build/site/"
@@ -24,6 +25,10 @@ help:
 
 demo: .venv/.ready
 	@.venv/bin/shoal demo
+
+# `python -m papers --list` states the quick forms.
+papers: .venv/.ready
+	@$(PYTHON_IN_VENV) -m papers --quick
 
 # A file stays in one process, since its tests share fixtures.
 test: check

@@ -26,7 +26,7 @@ from shoal.job import Job
 from shoal.job.checks import Prepared, prepared
 from shoal.measures import ncp
 from shoal.sources import read
-from shoal.space.ncp_weights import Categories, Numbers, penalty_columns
+from shoal.space.ncp_weights import Categories, Numbers, ncp_columns
 from shoal.space.space import Space
 from shoal.typing import Labels
 
@@ -104,7 +104,7 @@ def contenders(
     yield "auto, ncp", grouped(objective="ncp")
     yield f"auto, ncp, best of {seconds:g} s", grouped(objective="ncp", effort="best", seconds=seconds)
     if not ancestors:
-        columns = penalty_columns(made.original, made.schema).values()
+        columns = ncp_columns(made.original, made.schema).values()
         numbers = np.column_stack([column.values for column in columns if isinstance(column, Numbers)])
         codes = np.column_stack([column.codes for column in columns if isinstance(column, Categories)])
         yield "Mondrian, NumPy", lambda: mondrian(numbers, codes, k)

@@ -5,14 +5,14 @@ from typing import Any
 
 import click
 
-from papers import PAPERS
-from papers import command as paper_command
-from papers.claims import as_text, counted, kept
+from papers import PAPERS, entry_of
+from papers.paper import command
 from shoal.cli.exit_codes import ended
 
 EXAMPLES = """\b
 Examples:
   python -m papers --list
+  python -m papers --quick
   python -m papers fmdav --claims
   python -m papers fmdav
   python -m papers fmdav --help
@@ -34,53 +34,43 @@ class Papers(click.Group):
         return list(PAPERS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command of a paper, with the option to print its stored claims."""
-        if cmd_name not in PAPERS:
-            return None
-        command = paper_command(cmd_name)
-        if not any(parameter.name == "claims" for parameter in command.params):
-            command.params.append(_claims_option(cmd_name))
-        return command
+        """Import a paper's file and make its command."""
+        return command(cmd_name, entry_of(cmd_name)) if cmd_name in PAPERS else None
 
 
-def _claims_option(paper: str) -> click.Option:
-    def print_claims(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
-        if asked:
-            found = kept(paper)
-            click.echo(f"{PAPERS[paper].title}\nMeasured by: {found.run}\n")
-            click.echo(as_text(found.claims))
-            click.echo(f"{counted(found.claims)}.")
-            ctx.exit()
-
-    return click.Option(
-        ["--claims"],
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=print_claims,
-        help="Print every checked claim of the stored run (yes, no, not testable, and why) and exit.",
-    )
+def _print_list() -> None:
+    for name in PAPERS:
+        entry = entry_of(name)
+        click.echo(f"{name:<13}{entry.title}")
+        click.echo(f"{'':<13}{entry.covers}; {', '.join(part for part in (entry.takes, entry.full) if part)}")
+        click.echo(f"{'':<13}quick form: {entry.quick or 'the same'}")
 
 
-def _print_list(ctx: click.Context, parameter: click.Parameter, asked: bool) -> Any:
-    if asked:
-        for name, paper in PAPERS.items():
-            click.echo(f"{name:<13}{paper.title}")
-            click.echo(f"{'':<13}{paper.covers}; {', '.join(part for part in (paper.takes, paper.full) if part)}")
-        ctx.exit()
+def _run_all() -> None:
+    for name in PAPERS:
+        entry = entry_of(name)
+        click.echo(f"{entry.title}: python -m papers {name} {entry.quick}".rstrip() + "\n")
+        command(name, entry).main(entry.quick.split(), standalone_mode=False)
 
 
-@click.group("papers", cls=Papers, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--list",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_list,
-    help="Name each paper, its tables and figures and how long they take, and exit.",
+@click.group(
+    "papers",
+    cls=Papers,
+    epilog=EXAMPLES,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-def main() -> None:
+@click.option("--list", "listing", is_flag=True, help="Name each paper, its tables and figures and how long they take.")
+@click.option("--quick", is_flag=True, help="Run every paper in its quick form, which --list states.")
+@click.pass_context
+def main(ctx: click.Context, listing: bool, quick: bool) -> None:
     """Reproduce the tables and figures of a paper."""
+    if listing:
+        _print_list()
+    elif quick:
+        _run_all()
+    elif ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 if __name__ == "__main__":

@@ -1,14 +1,12 @@
 """Claims of a paper, the measured result, and whether the claim holds: yes, no, or not testable here.
 
-Every reproduction checks its paper's statements against its own figures. The claims of the archived run, at the largest
-sizes that were run, are shipped as ``kept/NAME.json`` and printed by ``python -m papers NAME --claims``.
+Every paper's statements are checked on a result file. ``python -m papers NAME --claims`` prints the claims of the
+archived run, at the largest sizes that were run.
 """
 
-import json
 import textwrap
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 WIDTH = 118
 NOT_MEASURED = "not measured in this run"
@@ -34,19 +32,24 @@ class Claim(NamedTuple):
         return {True: "yes", False: "no", None: "not testable"}[self.holds]
 
 
-class Kept(NamedTuple):
-    """The claims of an archived run, with a description of the run."""
-
-    run: str
-    """The command, and which of the paper's sizes were left out."""
-
-    machine: dict[str, Any]
-    claims: list[Claim]
+def judged(where: str, says: str, found: str, holds: bool | None, why: str = "") -> Claim:
+    """Return a claim; the reason is left out if it holds."""
+    return Claim(where, says, found, holds, "" if holds else why)
 
 
 def untested(where: str, says: str, why: str = NOT_MEASURED) -> Claim:
     """Return a claim without an answer, with the reason."""
     return Claim(where, says, "", None, why)
+
+
+def merged(answers: Sequence[Sequence[Claim]]) -> list[Claim]:
+    """Take each claim from the first list that decides it, in the order of the first."""
+    found: dict[tuple[str, str], Claim] = {}
+    for claim in (claim for claims in answers for claim in claims):
+        before = found.setdefault((claim.where, claim.says), claim)
+        if before.holds is None and claim.holds is not None:
+            found[claim.where, claim.says] = claim
+    return list(found.values())
 
 
 def as_text(claims: Iterable[Claim]) -> str:
@@ -77,9 +80,3 @@ def counted(claims: Sequence[Claim]) -> str:
     """Count the answers."""
     numbers = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in ("yes", "no", "not testable")}
     return ", ".join(f"{number} {verdict}" for verdict, number in numbers.items())
-
-
-def kept(paper: str) -> Kept:
-    """Read the claims of the archived run."""
-    content = json.loads(Path(__file__).with_name("kept").joinpath(f"{paper}.json").read_text(encoding="utf-8"))
-    return Kept(content["run"], content["machine"], [Claim(**claim) for claim in content["claims"]])

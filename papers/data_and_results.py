@@ -1,4 +1,4 @@
-"""Shared by the reproductions: data files, random samples, and output of figures and numbers."""
+"""What the papers and the benchmarks share: data files, random samples, times, and result files."""
 
 import gzip
 import json
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shoal import datasets
 from shoal.errors import ParameterError
 from shoal.files import replacing
 from shoal.typing import Labels, Matrix
@@ -91,6 +92,17 @@ def covertype(n: int) -> Source | Missing:
 def census(n: int) -> Source | Missing:
     """Return the nine numeric columns of the American Community Survey records."""
     return _from_files("census", (("gov_census.csv.gz", 204_309),), n)
+
+
+def unit(X: Matrix) -> Matrix:
+    """Scale each column to [0, 1]."""
+    return np.asarray((X - X.min(axis=0)) / np.ptp(X, axis=0))
+
+
+def mcd() -> Matrix:
+    """Return the moderately correlated data of steered microaggregation: TAXINC and POTHVAL of Census, from 0 to 1."""
+    data = datasets.census()
+    return unit(data.X[:, [list(data.columns).index(name) for name in ("TAXINC", "POTHVAL")]])
 
 
 def data_folder() -> Path | None:
@@ -205,27 +217,7 @@ def _cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def make_folder(folder: Path) -> None:
-    """Create the output folder; raise if that fails."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ParameterError(f"The output folder {folder} cannot be created: {error.strerror}.") from error
-
-
 def save(path: Path, content: dict[str, Any]) -> None:
     """Write results with versions and hardware."""
     with replacing(path, force=True) as beside:
         beside.write_text(json.dumps({"machine": machine(), **content}, indent=1) + "\n", encoding="utf-8")
-
-
-def drawn(draw: Callable[[], Callable[..., object]], folder: Path, *measured: object) -> str:
-    """Draw the results into the folder, or return what has to be installed; `draw` imports the drawing function."""
-    try:
-        function = draw()
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        return f"Numbers in {folder}. For the pictures: pip install matplotlib"
-    function(*measured, folder)
-    return f"Pictures and numbers in {folder}"

@@ -1,19 +1,19 @@
 """Records: the lowest losses on the reference data sets of the literature, beside published losses and the bound."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import click
 
-from papers.claims import Claim, as_text, untested
-from papers.data_and_results import save
+from papers.claims import Claim, untested
+from papers.paper import Archived, Content, Paper, Run, bar, counts, option, seed_option, switch
+from papers.tables import table
 from papers.tfrp.printed import TABLE_2
 from shoal import datasets
 from shoal.arrays import standardize
-from shoal.errors import ParameterError
 from shoal.measures import loss
+from shoal.measures.bound import lower_bound
 from shoal.methods import partition
 from shoal.typing import Matrix
 
@@ -24,12 +24,7 @@ PUBLISHED = {
 }
 """Published losses of MDAV in percent, by data set and k."""
 
-EXAMPLES = """\b
-Examples:
-  python -m papers records
-  python -m papers records --seconds 60 --bound
-  python -m papers records -k 3,5
-"""
+SETS = (datasets.census, datasets.tarragona, datasets.eia)
 
 
 class Line(NamedTuple):
@@ -46,46 +41,24 @@ class Line(NamedTuple):
     bound: float | None
 
 
-@click.command(epilog=EXAMPLES)
-@click.option("-k", "ks", default="3,5,10", show_default=True, metavar="K,K,...", help="Smallest cell sizes.")
-@click.option("--seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="Budget of the search.")
-@click.option("--bound", "with_bound", is_flag=True, help="Prove a lower bound too; takes about a minute a line.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Repeats the search.")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file for the numbers.")
-def command(ks: str, seconds: float, with_bound: bool, seed: int, output: Path | None) -> None:
-    """Print the lowest losses on Census, Tarragona and EIA.
+def run(run: Run, ks: tuple[int, ...], seconds: float, with_bound: bool, seed: int) -> None:
+    """Run every method on every data set."""
+    run.begin(seed=seed, seconds=seconds)
+    with bar("Records", length=len(SETS) * len(ks)) as done:
+        for line in measure(ks, seconds, with_bound, seed):
+            run.add("records", [line])
+            done.update(1)
 
-    Information loss in percent on standardised columns (EIA is the one of eleven columns), with the seconds that each
-    took: exact MDAV, the default method, and the default with effort "best"; before them MDAV as published, and both
-    phases of TFRP as its paper prints them.
-    """
-    try:
-        sizes = [int(part) for part in ks.split(",")]
-    except ValueError:
-        raise ParameterError(f"{ks!r} is not a list of whole numbers such as 3,5,10.") from None
-    bound = "lower bound" if with_bound else ""
-    published = f"{'published':>9} {'TFRP':>7}"
-    click.echo(
-        f"{'':<10}{'k':>3}  {published}  {'MDAV':>16}  {'auto':>16}  {f'best, {seconds:g} s':>16}  {bound:>12}".rstrip()
+
+def tables(content: Content) -> str:
+    """Return a line for each data set and k, with the losses printed for MDAV and for both phases of TFRP before it."""
+    columns = {"": "<10", "k": ">3", "published": ">9.2f", "TFRP": ">7.3f"}
+    columns |= {"MDAV": ">8.4f", "MDAV (s)": ">8.3g", "auto": ">8.4f", "auto (s)": ">8.3g"}
+    columns |= {f"best, {content['seconds']:g} s": ">12.4f", "best (s)": ">8.3g", "lower bound": ">12.4f"}
+    lines = content["records"]
+    return table(
+        columns, [(*line[:2], PUBLISHED[line.name].get(line.k), _tfrp(*line[:2]), *line[2:]) for line in lines]
     )
-    lines = []
-    for line in measure(sizes, seconds, with_bound, seed):
-        lines.append(line._asdict())
-        cells = [(line.mdav, line.mdav_time), (line.auto, line.auto_time), (line.best, line.best_time)]
-        text = "  ".join(f"{il:>7.4f} {f'{time:.3g} s':>8}" for il, time in cells)
-        proven = "" if line.bound is None else f"{line.bound:>12.4f}"
-        click.echo(f"{line.name:<10}{line.k:>3}  {_printed(line)}  {text}  {proven}".rstrip())
-    content = {"seed": seed, "seconds": seconds, "records": lines}
-    click.echo("")
-    click.echo(as_text(claims(content)))
-    if output:
-        save(output, content)
-
-
-def _printed(line: Line) -> str:
-    """Return the published losses for the set and k, of MDAV and of both phases of TFRP; blank where there is none."""
-    mdav, tfrp = PUBLISHED[line.name].get(line.k), _tfrp(line.name, line.k)
-    return f"{'' if mdav is None else f'{mdav:.2f}':>9} {'' if tfrp is None else f'{tfrp:.3f}':>7}"
 
 
 def _tfrp(name: str, k: int) -> float | None:
@@ -94,10 +67,10 @@ def _tfrp(name: str, k: int) -> float | None:
     return TABLE_2[k][place] if place is not None and k in TABLE_2 else None
 
 
-def claims(content: Mapping[str, Any]) -> list[Claim]:
+def claims(content: Content) -> list[Claim]:
     """Check the published losses against a result file."""
     found = []
-    for line in (Line(**line) for line in content["records"]):
+    for line in content["records"]:
         printed = PUBLISHED[line.name].get(line.k)
         says = f"{line.name}, k={line.k}: MDAV loses {printed} %"
         if printed is None:
@@ -107,9 +80,9 @@ def claims(content: Mapping[str, Any]) -> list[Claim]:
     return found
 
 
-def measure(sizes: list[int], seconds: float, with_bound: bool, seed: int) -> Iterator[Line]:
+def measure(sizes: tuple[int, ...], seconds: float, with_bound: bool, seed: int) -> Iterator[Line]:
     """Run every method on every data set and yield each line as soon as it is complete."""
-    for load in (datasets.census, datasets.tarragona, datasets.eia):
+    for load in SETS:
         data = load()
         X = standardize(data.X)
         for k in sizes:
@@ -119,7 +92,7 @@ def measure(sizes: list[int], seconds: float, with_bound: bool, seed: int) -> It
                 *_timed(X, k, "mdav", seed),
                 *_timed(X, k, "auto", seed),
                 *_timed(X, k, "auto", seed, effort="best", seconds=seconds),
-                _bound(X, k) if with_bound else None,
+                lower_bound(X, k, effort="strong").il if with_bound else None,
             )
 
 
@@ -129,7 +102,29 @@ def _timed(X: Matrix, k: int, method: str, seed: int, **options: Any) -> tuple[f
     return loss(X, labels).il, perf_counter() - begin
 
 
-def _bound(X: Matrix, k: int) -> float:
-    from shoal.measures.bound import lower_bound
+PAPER = Paper(
+    "The literature's reference sets: Census, Tarragona, EIA",
+    "losses of MDAV as published, of TFRP as printed, and the lowest of ours",
+    "about 2 minutes",
+    "",
+    """Print the lowest losses on Census, Tarragona and EIA.
 
-    return lower_bound(X, k, effort="strong").il
+    Information loss in percent on standardised columns (EIA is the one of eleven columns), with the seconds that each
+    took: exact MDAV, the default method, and the default with effort "best"; before them MDAV as published, and both
+    phases of TFRP as its paper prints them.
+    """,
+    ("", "--seconds 60 --bound", "-k 3,5"),
+    "--seconds 1",
+    (
+        counts("ks -k", "Smallest cell sizes.", default="3,5,10"),
+        option("--seconds", "Budget of the search.", type=click.FloatRange(min=0), default=10.0),
+        switch("with_bound --bound", "Prove a lower bound too; takes about a minute a line."),
+        seed_option(1, "Repeats the search."),
+    ),
+    {"records": Line},
+    run,
+    tables,
+    claims,
+    "",
+    (Archived("records.json", "records --bound"),),
+)

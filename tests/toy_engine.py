@@ -4,19 +4,21 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from shoal.columns.schema import Schema
 from shoal.engines.blocks import driver
-from shoal.engines.blocks.block_records import SUBJECT, carried, dealt, hashes_of
+from shoal.engines.blocks.block_records import carried, dealt, hashes_of
 from shoal.engines.blocks.blueprint import Summary
 from shoal.engines.blocks.driver import Sent
 from shoal.engines.blocks.forest import leaves_of_blocks
 from shoal.engines.blocks.limits import check_limits
 from shoal.engines.blocks.measure import Measures
+from shoal.engines.blocks.recount import recount_part
 from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.solve import SETTLED
 from shoal.job.checks import check_job
-from shoal.measures.recount import Verdict, recount
+from shoal.measures.recount import Verdict
 
 
 class ToyEngine:
@@ -85,15 +87,17 @@ class Toy(NamedTuple):
 
 
 def toy_release(job, batches, size=None):
-    """Make the release of a job from batches of records; `size` is that of the blocks."""
+    """Make the release of a job from batches of records, in blocks of another size if one is given."""
     schema = Schema.of(batches[0].schema, job.roles, job.columns)
     check_job(job, schema)
     check_limits(job, schema, "toy")
     plain = [batch.select(carried(schema)) for batch in batches]
-    blueprint, parts, measured = driver.make(ToyEngine(plain), job, schema, size=size)
+    with pytest.MonkeyPatch.context() as patch:
+        if size is not None:
+            patch.setattr("shoal.engines.blocks.blueprint.block_size", lambda *_: size)
+        blueprint, parts, measured = driver.make(ToyEngine(plain), job, schema)
     published = pa.concat_tables([part.published for part in parts])
-    subjects = published[SUBJECT] if SUBJECT in published.column_names else None
-    verdict = recount(published, blueprint.schema, job.k, subjects, job.models)
+    verdict = recount_part(published, blueprint.schema, job.k, job.models, blueprint.whole)
     verdict.require()
     published = published.select([column.name for column in blueprint.schema.published])
     return Toy(published, verdict, Measures(blueprint, measured, lambda: verdict))

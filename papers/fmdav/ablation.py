@@ -10,6 +10,7 @@ import numpy as np
 
 from papers.data_and_results import Source, agreement, timed
 from papers.fmdav.switches import numpy_mdav
+from papers.tables import table
 from shoal.arrays import standardize
 from shoal.measures import loss
 from shoal.methods import partition
@@ -170,17 +171,11 @@ def _means(task: Task, samples: Sequence[dict[str, Run]]) -> list[Result]:
 
 def ablation_table(results: Sequence[Result]) -> str:
     """Format the ablation as text: one block per data set and size."""
-    lines = [
-        f"{'data':<24} {'n':>8}  {'variant':<24} {'seconds':>9} {'speed-up':>9} {'paper up to':>12} {'same cells':>11}"
-        f" {'IL %':>9}"
-    ]
-    data = list(dict.fromkeys(result.data for result in results))
-    for result in sorted(results, key=lambda result: data.index(result.data)):
-        if result.variant == TRADITIONAL:
-            lines.append("")
-        paper = f"{PAPERS_BEST[result.variant]:.2f}" if result.variant in PAPERS_BEST else ""
-        lines.append(
-            f"{result.data:<24} {result.n:>8,}  {result.variant:<24} {result.seconds:>9.3f} {result.speedup:>9.2f}"
-            f" {paper:>12} {result.agreement:>11.2%} {result.il:>9.4f}"
-        )
-    return "\n".join([*lines, ""])
+    columns = {"data": "<24", "n": ">8,", "variant": "<24", "seconds": ">9.3f", "speed-up": ">9.2f"}
+    columns |= {"paper up to": ">12.2f", "same cells": ">11.2%", "IL %": ">9.4f"}
+    rows: list[tuple[object, ...]] = []
+    for data in dict.fromkeys(result.data for result in results):
+        for r in (result for result in results if result.data == data):
+            rows += [()] if r.variant == TRADITIONAL else []
+            rows.append((*r[:5], PAPERS_BEST.get(r.variant), r.agreement, r.il))
+    return table(columns, rows)

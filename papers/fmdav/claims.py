@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.claims import Claim, untested
+from papers.claims import Claim, judged, untested
 from papers.fmdav.ablation import PAPERS_BEST, STRATEGIES, TOGETHER, TRADITIONAL, Result
 from papers.fmdav.sorting import CELL_SIZES, Timing
 
@@ -16,16 +16,13 @@ PAPERS_SIZES = (10_000, 70_000, 150_000)
 
 def claims(content: Mapping[str, Any]) -> list[Claim]:
     """Check the claims of section 4.3 on a result file."""
-    results = [Result(**result) for result in content["ablation"]]
-    timings = [Timing(**timing) for timing in content["sorting"]]
-    alone = [_factor(results, title) for title in STRATEGIES.values()]
+    results = content["ablation"]
     return [
-        *alone,
-        _factor(results, TOGETHER),
+        *(_factor(results, title) for title in (*STRATEGIES.values(), TOGETHER)),
         _uniform(results),
         _best_two(results),
         *_unchanged(results),
-        *_sorting(timings),
+        *_sorting(content["sorting"]),
         *(_not_run(results, n) for n in PAPERS_SIZES),
     ]
 
@@ -42,7 +39,7 @@ def _factor(results: Sequence[Result], title: str) -> Claim:
     text = f"{min(r.speedup for r in mine):.2f} to {best.speedup:.2f} times, most on {best.data} at n={best.n:,}"
     holds = best.speedup >= 0.8 * said
     says = f"{title}: up to {said:g} times as fast as traditional MDAV"
-    return Claim(where, says, text, holds, "" if holds else f"four fifths would be a yes; {ANOTHER}")
+    return judged(where, says, text, holds, f"four fifths would be a yes; {ANOTHER}")
 
 
 def _uniform(results: Sequence[Result]) -> Claim:
@@ -50,8 +47,8 @@ def _uniform(results: Sequence[Result]) -> Claim:
     spread = max(factors) / min(factors)
     says = "the overall effect is uniform for the data sets"
     text = f"{min(factors):.2f} to {max(factors):.2f} times, over all data and sizes"
-    why = "" if spread < 1.5 else "within a half of each other would be a yes; fixed costs count in small samples"
-    return Claim("section 5", says, text, spread < 1.5, why)
+    why = "within a half of each other would be a yes; fixed costs count in small samples"
+    return judged("section 5", says, text, spread < 1.5, why)
 
 
 def _best_two(results: Sequence[Result]) -> Claim:
@@ -80,7 +77,7 @@ def _unchanged(results: Sequence[Result]) -> list[Claim]:
             f"{lowest.agreement:.1%} or more of the records in the same cell; fewest on {lowest.data}, {lowest.variant}"
         )
         holds = lowest.agreement > 0.9 if "slightly" in says else lowest.agreement == 1.0
-        found.append(Claim(where, says, text, holds, "" if holds else TIES))
+        found.append(judged(where, says, text, holds, TIES))
     base = {(result.data, result.n): result.il for result in _of(results, TRADITIONAL)}
     apart = max(abs(result.il / base[result.data, result.n] - 1) for result in results)
     says = "the distortion remains unchanged"
@@ -101,12 +98,12 @@ def _sorting(timings: Sequence[Timing]) -> list[Claim]:
     selecting = max(growth[f"select k={k}"] for k in CELL_SIZES)
     flat = selecting < 2.5
     return [
-        Claim(
+        judged(
             "figures 9 and 10",
             "the time of a selection is linear in n, whatever k",
             f"time per number varies by {selecting:.1f} times from 10,000 to {longest:,}",
             flat,
-            "" if flat else "long lists outgrow the processor's caches",
+            "long lists outgrow the processor's caches",
         ),
         Claim(
             "figures 9 and 10",
@@ -125,6 +122,4 @@ def _not_run(results: Sequence[Result], n: int) -> Claim:
         return untested("figures 6 to 8, 11", says, "not run at this size: hours")
     text = ", ".join(f"{data}: {samples} sample{'s' * (samples > 1)}" for data, samples in sorted(mine))
     full = len(mine) >= 3 and all(samples >= 3 for _, samples in mine)
-    return Claim(
-        "figures 6 to 8, 11", says, f"run on {text}", True if full else None, "" if full else "not run in full"
-    )
+    return judged("figures 6 to 8, 11", says, f"run on {text}", True if full else None, "not run in full")

@@ -1,7 +1,7 @@
 """The pictures of F-MDAV's experiments: bars of speed-up, and times of sorting and selecting."""
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 
 from papers.fmdav.ablation import KERNEL, PAPERS_BEST, STRATEGIES, TOGETHER, Result
 from papers.fmdav.sorting import Timing
+from papers.paper import Content
+from papers.pictures import Line, Panel, figure, in_order
 
 BLUES = ("#9ecae1", "#4292c6", "#08519c", "#08306b")
 PAPER_COLOUR = "#d95f0e"
@@ -23,108 +25,96 @@ LINES = {
 }
 
 
-def draw(ablation: Sequence[Result], sorting: Sequence[Timing], folder: Path) -> None:
-    """Write each picture into `folder` as PNG."""
-    _save(alone(ablation), folder / "fmdav-alone.png")
-    _save(together(ablation), folder / "fmdav-together.png")
-    if sorting:
-        _save(sorting_times(sorting), folder / "fmdav-sorting.png")
-        _save(sorting_times_per_number(sorting), folder / "fmdav-sorting-per-number.png")
+Group = tuple[str, Sequence[Result], float | None]
+"""Bars that stand together: their name, and the largest speed-up that the paper reports."""
+
+
+def figures(content: Content) -> Iterator[tuple[str, Figure]]:
+    """Draw each picture."""
+    yield "alone", alone(content["ablation"])
+    yield "together", together(content["ablation"])
+    if content["sorting"]:
+        yield "sorting", sorting_times(content["sorting"])
+        yield "sorting-per-number", sorting_times_per_number(content["sorting"])
 
 
 def alone(ablation: Sequence[Result]) -> Figure:
     """Draw the speed-up of each strategy alone, one panel per data set (figures 6 to 8)."""
-    data = _in_order(result.data for result in ablation)
-    figure = Figure(figsize=(3.6 * len(data), 3.6), layout="constrained")
-    panels = figure.subplots(1, len(data), sharey=True, squeeze=False)[0]
-    titles = list(STRATEGIES.values())
-    for panel, name in zip(panels, data, strict=True):
-        _bars(
-            panel, [[r for r in ablation if (r.data, r.variant) == (name, title)] for title in titles], _sizes(ablation)
-        )
-        _mark_paper(panel, [PAPERS_BEST[title] for title in titles])
-        panel.set_xticks(range(len(titles)), [title.replace(" ", "\n") for title in titles], fontsize=7)
-        panel.set_title(name)
-    panels[0].set_ylabel("speed-up over traditional MDAV")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
-    return figure
+    groups: dict[str, list[Group]] = {
+        data: [
+            (
+                title.replace(" ", "\n"),
+                [r for r in ablation if (r.data, r.variant) == (data, title)],
+                PAPERS_BEST[title],
+            )
+            for title in STRATEGIES.values()
+        ]
+        for data in in_order(result.data for result in ablation)
+    }
+    return _speed_ups(ablation, groups, True)
 
 
 def together(ablation: Sequence[Result]) -> Figure:
     """Draw the speed-up of all five strategies together (figure 11), and of shoal's kernel beside it."""
-    data = _in_order(result.data for result in ablation)
-    figure = Figure(figsize=(8, 3.6), layout="constrained")
-    panels = figure.subplots(1, 2)
-    for panel, variant, title in zip(
-        panels, (TOGETHER, KERNEL), ("all five, NumPy", "shoal's kernel, one thread"), strict=True
-    ):
-        _bars(
-            panel, [[r for r in ablation if (r.data, r.variant) == (name, variant)] for name in data], _sizes(ablation)
+    data = in_order(result.data for result in ablation)
+    groups: dict[str, list[Group]] = {
+        title: [
+            (name.replace(", ", "\n"), [r for r in ablation if (r.data, r.variant) == (name, variant)], printed)
+            for name in data
+        ]
+        for title, variant, printed in (
+            ("all five, NumPy", TOGETHER, PAPERS_BEST[TOGETHER]),
+            ("shoal's kernel, one thread", KERNEL, None),
         )
-        panel.set_xticks(range(len(data)), [name.replace(", ", "\n") for name in data])
-        panel.set_title(title)
-    _mark_paper(panels[0], [PAPERS_BEST[TOGETHER]] * len(data))
-    panels[0].set_ylabel("speed-up over traditional MDAV")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
-    return figure
+    }
+    return _speed_ups(ablation, groups, False)
+
+
+def _speed_ups(ablation: Sequence[Result], groups: dict[str, list[Group]], same_scale: bool) -> Figure:
+    sizes = sorted({result.n for result in ablation})
+    panels = [
+        Panel(title, "", "speed-up over traditional MDAV", more=partial(_bars, some, sizes))
+        for title, some in groups.items()
+    ]
+    return figure(panels, len(panels), (3.6, 3.6), "below", sharey=same_scale)
 
 
 def sorting_times(sorting: Sequence[Timing]) -> Figure:
     """Draw the time of each way against the length of the list, both logarithmic (figure 9)."""
-    figure, panel = _sorting_panel(sorting, per_number=False)
-    panel.set_yscale("log")
-    panel.set_ylabel("time t (s)")
-    return figure
+    lines = [
+        Line(method, [(t.n, t.seconds) for t in sorting if t.method == method], *style)
+        for method, style in LINES.items()
+    ]
+    return figure([_sorting_panel("time t (s)", lines, {"yscale": "log"})], 1, (5.4, 3.8))
 
 
 def sorting_times_per_number(sorting: Sequence[Timing]) -> Figure:
     """Draw the time per number against the length of the list, that axis logarithmic (figure 10)."""
-    figure, panel = _sorting_panel(sorting, per_number=True)
-    longer = [timing.seconds / timing.n * 1e9 for timing in sorting if timing.n >= 300]
-    if longer:  # below that the call itself takes most of the time
-        panel.set_ylim(0, 1.1 * max(longer))
-    panel.set_ylabel("time per number t/n (ns)")
-    return figure
+    per_number = [(t.method, t.n, t.seconds / t.n * 1e9) for t in sorting]
+    lines = [
+        Line(method, [(n, time) for way, n, time in per_number if way == method], *style)
+        for method, style in LINES.items()
+    ]
+    # Below that the call itself takes most of the time.
+    longer = [time for _, n, time in per_number if n >= 300]
+    settings = {"ylim": (0, 1.1 * max(longer))} if longer else {}
+    return figure([_sorting_panel("time per number t/n (ns)", lines, settings)], 1, (5.4, 3.8))
 
 
-def _sorting_panel(sorting: Sequence[Timing], per_number: bool) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(5.4, 3.8), layout="constrained")
-    panel = figure.subplots()
-    for method, (colour, style) in LINES.items():
-        points = [timing for timing in sorting if timing.method == method]
-        times = [p.seconds / p.n * 1e9 if per_number else p.seconds for p in points]
-        panel.plot([p.n for p in points], times, style, color=colour, label=method, marker=".", markersize=4)
-    panel.set_xscale("log")
-    panel.set_xlabel("numbers in the list n")
-    panel.grid(alpha=0.3)
-    panel.legend(fontsize=7)
-    return figure, panel
+def _sorting_panel(label: str, lines: Sequence[Line], settings: Mapping[str, object]) -> Panel:
+    return Panel("", "numbers in the list n", label, lines, {"xscale": "log", **settings})
 
 
-def _sizes(ablation: Sequence[Result]) -> list[int]:
-    return sorted({result.n for result in ablation})
-
-
-def _bars(panel: Axes, groups: Sequence[Sequence[Result]], sizes: Sequence[int]) -> None:
-    """Draw one group of bars per list, one bar per size; a size that a list lacks leaves a gap."""
-    width = 0.8 / max(1, len(sizes))
+def _bars(groups: Sequence[Group], sizes: Sequence[int], axes: Axes) -> None:
+    """Draw the bars of each group, one per size, and the paper's; a size that a group lacks leaves a gap."""
+    width, middles = 0.8 / max(1, len(sizes)), np.arange(len(groups))
     for i, n in enumerate(sizes):
-        heights = [next((r.speedup for r in group if r.n == n), np.nan) for group in groups]
-        offsets = np.arange(len(groups)) + (i - (len(sizes) - 1) / 2) * width
-        panel.bar(offsets, heights, width, color=BLUES[i % len(BLUES)], label=f"n = {n:,}")
-    panel.axhline(1, color="black", linewidth=0.6)
-
-
-def _mark_paper(panel: Axes, heights: Sequence[float]) -> None:
-    """Mark the paper's largest speed-up over each group."""
-    middles = np.arange(len(heights))
-    panel.hlines(heights, middles - 0.42, middles + 0.42, color=PAPER_COLOUR, label="paper, up to")
-
-
-def _in_order(names: Iterable[str]) -> list[str]:
-    """Return each name once, in order of appearance."""
-    return list(dict.fromkeys(names))
-
-
-def _save(figure: Figure, path: Path) -> None:
-    figure.savefig(path, dpi=110, metadata={"Software": None})
+        heights = [next((r.speedup for r in results if r.n == n), np.nan) for _, results, _ in groups]
+        offsets = middles + (i - (len(sizes) - 1) / 2) * width
+        axes.bar(offsets, heights, width, color=BLUES[i % len(BLUES)], label=f"n = {n:,}")
+    axes.axhline(1, color="black", linewidth=0.6)
+    printed = {middle: said for middle, (_, _, said) in enumerate(groups) if said is not None}
+    if printed:
+        at = np.array([*printed])
+        axes.hlines([*printed.values()], at - 0.42, at + 0.42, color=PAPER_COLOUR, label="paper, up to")
+    axes.set_xticks(middles, [name for name, _, _ in groups], fontsize=7)

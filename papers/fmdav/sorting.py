@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from papers.tables import crossed
+
 Reals = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
@@ -88,11 +90,6 @@ def _time_finding(
 
 
 def sorting_table(timings: Sequence[Timing]) -> str:
-    """Format the sorting test as text: nanoseconds per number, one line per length of list."""
-    methods = list(ways_to_find_smallest())
-    known = {(timing.n, timing.method): timing.seconds / timing.n * 1e9 for timing in timings}
-    lines = ["ns per number", f"{'n':>12} " + " ".join(f"{method:>12}" for method in methods)]
-    for n in dict.fromkeys(timing.n for timing in timings):
-        cells = (f"{known[n, method]:.1f}" if (n, method) in known else "" for method in methods)
-        lines.append(f"{n:>12,} " + " ".join(f"{cell:>12}" for cell in cells))
-    return "\n".join([*lines, ""])
+    """Format the sorting test as text: one line per length of list."""
+    points = [(f"{timing.n:,}", timing.method, timing.seconds / timing.n * 1e9) for timing in timings]
+    return crossed("n", points, ">12.1f", "ns per number")

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from papers.claims import Claim, untested
+from papers.claims import Claim, judged, untested
 from papers.incremental.reference_times import Row
-from papers.incremental.variant_runs import LINES, Result
+from papers.incremental.variant_runs import LINES, Result, total
 
 LARGE_CENSUS = 'the thesis has "Large Census", 13 columns, which is not publicly at hand; ours has nine'
 BUSY = "processor times of a machine that did other work; caches are shared, so single times are off by a tenth or two"
@@ -17,9 +17,8 @@ Curve = dict[float, float]
 
 def claims(content: Mapping[str, Any]) -> list[Claim]:
     """Check the thesis's claims on a result file."""
-    results = [Result(**result) for result in content["results"]]
-    table = [Row(**row) for row in content.get("table_5_2", [])]
-    found = [*table_claims(table)]
+    results: list[Result] = content["results"]
+    found = table_claims(content["table_5_2"])
     for data in ("gaussian", "census"):
         mine = [r for r in results if r.data == data]
         found += _of_data(mine, data) if mine else [untested("5.1 to 5.10", f"{data}: all sentences")]
@@ -57,15 +56,11 @@ class Curves:
 
     def both(self, line: str, k: int = 10) -> Curve:
         """Return tau_0 + tau_+ of the plain algorithm."""
-        return self.of(line, lambda r: _sum(r.plain_tau_0, r.plain_tau_plus), k)
+        return self.of(line, total, k)
 
     def bound(self, k: int = 10) -> Curve:
         """Return the upper limit of tau_+ with a head start of nu: 1 - tau_0 + nu."""
         return self.of("2MDAV", lambda r: None if r.plain_tau_0 is None else 1 - r.plain_tau_0 + r.nu, k)
-
-
-def _sum(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None else a + b
 
 
 def _of_data(results: Sequence[Result], data: str) -> list[Claim]:
@@ -93,19 +88,19 @@ def _two_steps(curves: Curves, data: str) -> list[Claim]:
             f"tau_0 + tau_+ from {both[least]:.2f} to {worst:.2f}",
             worst < 1,
         ),
-        Claim(
+        judged(
             "5.1",
             f"{data}: 2MDAV needs least time at 50 % late",
             f"at {least:.0%}: {both[least]:.2f}; at 50 %: {both.get(0.5, np.nan):.2f}",
             abs(least - 0.5) <= 0.05,
-            "" if abs(least - 0.5) <= 0.05 else BUSY,
+            BUSY,
         ),
-        Claim(
+        judged(
             "5.2",
             f"{data}: tau_+ of 2MDAV is nu squared",
             f"within {apart:.2f}",
             apart < 0.1,
-            "" if apart < 0.1 else BUSY,
+            BUSY,
         ),
         _below("5.2", f"{data}: 2MDAV gains time at every share with a head start of nu", late, bound),
     ]
@@ -114,7 +109,7 @@ def _two_steps(curves: Curves, data: str) -> list[Claim]:
         differ = max(abs(curves.both("2MDAV", k)[nu] - both[nu]) for nu in both)
         says = f"{data}: the relative time of 2MDAV does not depend on k"
         text = f"k = 10 and {k} differ by at most {differ:.2f}"
-        found.append(Claim("5.1", says, text, differ < 0.1, "" if differ < 0.1 else BUSY))
+        found.append(judged("5.1", says, text, differ < 0.1, BUSY))
     return found
 
 
@@ -148,7 +143,7 @@ def _influence_of_columns(results: Sequence[Result]) -> list[Claim]:
         falls[data] = means[0] / means[-1]
     text = ", ".join(f"{data}: {fall:.2f} times less with all columns" for data, fall in falls.items())
     holds = falls["census"] < falls["gaussian"]
-    return [Claim("5.3", says, text, holds, "" if holds else LARGE_CENSUS)]
+    return [judged("5.3", says, text, holds, LARGE_CENSUS)]
 
 
 def _losses(curves: Curves, data: str) -> list[Claim]:
@@ -207,13 +202,13 @@ def _nearest_times(curves: Curves, data: str) -> list[Claim]:
     high = [nu for nu in end if nu >= 0.7]
     sooner = [nu for nu in high if end[nu] < mid[nu]]
     found = [
-        Claim(
+        judged(
             "5.7",
             f"{data}: splits add slightly to the time of NN",
             f"at most {max(end[nu] - without[nu] for nu in end):.2f} of MDAV's time (split-end), "
             f"{max(mid[nu] - without[nu] for nu in mid):.2f} (split-mid)",
             all(end[nu] - without[nu] < 0.15 for nu in end),
-            "" if all(end[nu] - without[nu] < 0.15 for nu in end) else "each split is a call of MDAV on a few records",
+            "each split is a call of MDAV on a few records",
         ),
         Claim(
             "5.8",
@@ -262,7 +257,7 @@ def _comparison(curves: Curves, data: str) -> list[Claim]:
         why = f"assignment takes {end[top] - split:.2f} of it; MDAV of the cells that are split takes {split:.2f}"
         holds = end[top] <= 0.1
         text = f"up to {end[top]:.3f} at {top:.0%}"
-        found.append(Claim(figure, says, text, holds, "" if holds else why))
+        found.append(judged(figure, says, text, holds, why))
         loss_end, loss_two = curves.delta("NN split-end", k), curves.delta("2MDAV", k)
         both = [nu for nu in end if end[nu] < two[nu] and loss_end[nu] < loss_two[nu]]
         says = f"{data}, k = {k}: at middle shares NN split-end is better in time and in loss"
@@ -274,9 +269,7 @@ def _comparison(curves: Curves, data: str) -> list[Claim]:
         quicker = [nu for nu in end if end[nu] < two[nu]]
         lighter = [nu for nu in end if loss_end[nu] < loss_two[nu]]
         why = f"quicker at {_shares(quicker)}, less loss at {_shares(lighter)}"
-        found.append(
-            Claim(f"{figure}, 6.3" if k == 10 else figure, says, f"at {_shares(both)}", holds, "" if holds else why)
-        )
+        found.append(judged(f"{figure}, 6.3" if k == 10 else figure, says, f"at {_shares(both)}", holds, why))
     return found
 
 
@@ -330,7 +323,7 @@ def table_claims(table: Sequence[Row]) -> list[Claim]:
         if one.plain and other.plain:
             text += f", plain NumPy {other.plain / one.plain:.0f} times"
         why = "plain NumPy was not run at this size, which takes hours; the kernel is not the thesis's algorithm"
-        found.append(Claim("table 5.2", says, text, None, "" if one.plain and other.plain else why))
+        found.append(judged("table 5.2", says, text, None, why))
     pairs = [(times.get((d, n, 10, m)), times.get((d, n, 100, m))) for d, n, k, m in times if k == 100]
     ratios = [b.plain / a.plain for a, b in pairs if a and b and a.plain and b.plain]
     if ratios:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from papers.data_and_results import timed
 from papers.fmdav.switches import numpy_mdav
 from papers.incremental.variant_runs import Problem
+from papers.tables import table
 from shoal.methods import partition
 
 PRINTED = {
@@ -56,14 +57,10 @@ def rows(make: Callable[[str, int, int, int], Problem | None], done: Sequence[Ro
         yield Row(data, n, k, dims, thesis, kernel, plain)
 
 
-def as_text(table: Sequence[Row]) -> str:
+def as_text(rows: Sequence[Row]) -> str:
     """Format the table as text."""
-    lines = ["Table 5.2: seconds for MDAV of everything, one thread", ""]
-    lines.append(f"{'data':<10}{'n':>10}{'k':>5}{'columns':>9}{'thesis':>11}{'plain NumPy':>13}{'shoal':>9}")
-    for row in table:
-        plain = "not run" if row.plain is None else f"{row.plain:.2f}"
-        columns = f"{row.dims}" if row.dims not in SUBSTITUTES else f"{row.dims} ({SUBSTITUTES[row.dims]})"
-        lines.append(
-            f"{row.data:<10}{row.n:>10,}{row.k:>5}{columns:>9}{row.thesis:>11,.2f}{plain:>13}{row.kernel:>9.2f}"
-        )
-    return "\n".join([*lines, ""])
+    columns = {"data": "<10", "n": ">9,", "k": ">4", "columns": ">8", "thesis": ">10,.2f"}
+    columns |= {"plain NumPy": ">12.2f", "shoal": ">8.2f"}
+    ours = {dims: f"{dims} ({fewer})" for dims, fewer in SUBSTITUTES.items()}
+    cells = [(*row[:3], ours.get(row.dims, str(row.dims)), row.thesis, row.plain, row.kernel) for row in rows]
+    return table(columns, cells, "Table 5.2: seconds for MDAV of everything, one thread\n", "not run")

@@ -54,6 +54,12 @@ class Result(NamedTuple):
     """The same for plain NumPy, as the thesis timed it; None where that was not measured."""
 
 
+def total(result: Result) -> float | None:
+    """Return tau_0 + tau_+ of plain NumPy."""
+    a, b = result.plain_tau_0, result.plain_tau_plus
+    return None if a is None or b is None else a + b
+
+
 def measure(problem: Problem, shares: Sequence[float], plain: bool) -> Iterator[list[Result]]:
     """Yield the results of all lines, share by share."""
     if not shares:

@@ -6,21 +6,19 @@ Yang, "Random aggregation: differential privacy in k-anonymity".
 Song, Ma, Tian, Al-Rodhaan (2019), "A new method of privacy protection: random k-anonymous".
 """
 
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
-from time import process_time
 from typing import NamedTuple
 
 import click
 import numpy as np
 import pyarrow as pa
 
-from papers.claims import as_text
-from papers.data_and_results import Missing, data_folder, drawn, make_folder, save
+from papers.data_and_results import Missing, data_folder, timed, unit
+from papers.paper import Archived, Content, Paper, Run, bar, count, counts, seed_option, without
 from papers.random.claims import claims
 from papers.random.methods import METHODS, partitioned
+from papers.tables import crossed
 from shoal import datasets
 from shoal.aggregate import Cells, RandomAggregation, aggregate
 from shoal.auditing.differential import WITHIN, differential
@@ -29,8 +27,6 @@ from shoal.measures.linkage import linkage
 from shoal.measures.loss import loss
 from shoal.methods import partition
 from shoal.typing import Labels, Matrix
-
-__all__ = ["claims", "command"]
 
 RHOS = (0.0, 0.5, 0.8, 1.0)
 FILES = {
@@ -44,13 +40,6 @@ STAND_INS = {"Census (stand-in)": datasets.census, "Tarragona (stand-in)": datas
 """Shipped data sets of about the same size, used if neither file is available."""
 
 SHOAL = "shoal"
-
-EXAMPLES = """\b
-Examples:
-  python -m papers random
-  python -m papers random -k 3,5,10 --repeats 3
-  SHOAL_DATA=~/data python -m papers random --output random
-"""
 
 
 class Partitioned(NamedTuple):
@@ -76,66 +65,17 @@ class Scattered(NamedTuple):
     blind: float
 
 
-def _sizes(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
-    try:
-        sizes = tuple(sorted({int(part) for part in text.split(",")}))
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is not a list of whole numbers such as 3,5,10.") from None
-    if min(sizes) < 2:
-        raise click.BadParameter("k is at least 2.")
-    return sizes
-
-
-@click.command(epilog=EXAMPLES)
-@click.option(
-    "-k",
-    "ks",
-    default="3,4,5,6,7,8,9,10,11,12",
-    show_default=True,
-    callback=_sizes,
-    metavar="K,K,...",
-    help="Cell sizes.",
-)
-@click.option("-c", "c", type=click.IntRange(min=1), default=10, show_default=True, help="Parts to start from.")
-@click.option("--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="Seeds to take means over.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The first seed.")
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("out/random"),
-    show_default=True,
-    help="Folder for the pictures and the numbers.",
-)
-def command(ks: tuple[int, ...], c: int, repeats: int, seed: int, output: Path) -> None:
-    """Compare the figures of random aggregation with ours.
-
-    Time and loss of the top-down and the bottom-up partition, loss and linkage of random aggregation against k and rho,
-    and what an intruder learns who knows all records of a cell but one. The paper shows curves and no numbers; its
-    claims about them are checked. The two data sets are searched in the folder that SHOAL_DATA names, or in shared/data
-    in or beside the current folder; without both, Census and Tarragona are used.
-    """
-    make_folder(output)
-    cuts: list[Partitioned] = []
-    spread: list[Scattered] = []
+def measure(run: Run, k: tuple[int, ...], c: int, repeats: int, seed: int) -> None:
+    """Measure every data set at every k."""
+    if min(k) < 2:
+        raise click.BadParameter("k is at least 2.", param_hint="-k")
+    run.begin(seed=seed, repeats=repeats, c=c, within=WITHIN)
     seeds = range(seed, seed + repeats)
     for source in at_hand():
-        with click.progressbar(ks, label=source[0], file=sys.stderr) as sizes:
-            for k in sizes:
-                cuts += partitions(*source, k, c, seeds)
-                spread += scattered(*source, k, seeds)
-    content = {
-        "seed": seed,
-        "repeats": repeats,
-        "c": c,
-        "within": WITHIN,
-        "partitions": [line._asdict() for line in cuts],
-        "scattered": [line._asdict() for line in spread],
-    }
-    save(output / "random.json", content)
-    click.echo(texts(cuts, spread))
-    click.echo("")
-    click.echo(as_text(claims(content)))
-    click.echo(drawn(_draw_function, output, cuts, spread), err=True)
+        with bar(source[0], k) as sizes:
+            for size in sizes:
+                run.add("partitions", partitions(*source, size, c, seeds))
+                run.add("scattered", scattered(*source, size, seeds))
 
 
 def at_hand() -> list[tuple[str, Matrix]]:
@@ -143,13 +83,13 @@ def at_hand() -> list[tuple[str, Matrix]]:
     found = []
     for source in sources():
         if isinstance(source, Missing):
-            click.echo(f"Without {source.name}: {source.reason}.", err=True)
+            without(source.name, source.reason)
         else:
             found.append(source)
     if found:
         return found
     click.echo(f"Neither set is at hand; these stand in: {', '.join(STAND_INS)}.", err=True)
-    return [(name, _unit(load().X)) for name, load in STAND_INS.items()]
+    return [(name, unit(load().X)) for name, load in STAND_INS.items()]
 
 
 def sources() -> Iterable[tuple[str, Matrix] | Missing]:
@@ -161,12 +101,7 @@ def sources() -> Iterable[tuple[str, Matrix] | Missing]:
             continue
         X = np.genfromtxt(folder / file, delimiter=",", skip_header=1)[:, columns]
         X = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)  # 16 measurements of Breast Cancer are missing
-        yield name, _unit(X)
-
-
-def _unit(X: Matrix) -> Matrix:
-    """Scale each column to [0, 1]."""
-    return np.asarray((X - X.min(axis=0)) / np.ptp(X, axis=0))
+        yield name, unit(X)
 
 
 def partitions(data: str, X: Matrix, k: int, c: int, seeds: Iterable[int]) -> list[Partitioned]:
@@ -179,9 +114,8 @@ def partitions(data: str, X: Matrix, k: int, c: int, seeds: Iterable[int]) -> li
     for name, make in ways.items():
         seconds, ils = [], []
         for seed in seeds:
-            start = process_time()
-            labels = make(seed)
-            seconds.append(process_time() - start)
+            labels, taken = timed(make, seed)
+            seconds.append(taken)
             ils.append(loss(X, labels).il)
         found.append(Partitioned(data, name, k, float(np.mean(seconds)), float(np.mean(ils))))
     return found
@@ -212,43 +146,51 @@ def scatter(X: Matrix, labels: Labels, rho: float, seed: int) -> Matrix:
     return np.column_stack([np.asarray(column) for column in made.values()])
 
 
-def texts(cuts: Sequence[Partitioned], spread: Sequence[Scattered]) -> str:
+def tables(content: Content) -> str:
     """Return the tables: for each set, one line for each k."""
-    tables = []
-    for data in dict.fromkeys(line.data for line in cuts):
-        methods = [line for line in cuts if line.data == data]
-        rhos = [(f"rho {line.rho:g}", line) for line in spread if line.data == data]
-        tables += [
-            _table(f"{data}: processor seconds (figure 4)", [(line.method, line.k, line.seconds) for line in methods]),
-            _table(f"{data}: IL in % (figure 5)", [(line.method, line.k, line.il) for line in methods]),
-            _table(f"{data}: IL in % (figure 6)", [(rho, line.k, line.il) for rho, line in rhos]),
-            _table(
-                f"{data}: DLD in %, own original among the two nearest (figure 7)",
-                [(rho, line.k, 100 * line.dld_within_2) for rho, line in rhos],
-            ),
-            _table(
-                f"{data}: % of the values of the last record recovered to {WITHIN:g} sd, k - 1 known",
-                [("unseen", line.k, 100 * line.blind) for _, line in rhos[:: len(RHOS)]]
-                + [(rho, line.k, 100 * line.recovered) for rho, line in rhos],
-            ),
-        ]
-    return "\n\n".join(tables)
+    parts = []
+    for data in dict.fromkeys(line.data for line in content["partitions"]):
+        cuts = [line for line in content["partitions"] if line.data == data]
+        rhos = [(line, f"rho {line.rho:g}") for line in content["scattered"] if line.data == data]
+        unseen = [(line.k, "unseen", 100 * line.blind) for line, _ in rhos[:: len(RHOS)]]
+        recovered = [(line.k, rho, 100 * line.recovered) for line, rho in rhos]
+        points = {
+            "processor seconds (figure 4)": [(line.k, line.method, line.seconds) for line in cuts],
+            "IL in % (figure 5)": [(line.k, line.method, line.il) for line in cuts],
+            "IL in % (figure 6)": [(line.k, rho, line.il) for line, rho in rhos],
+            "DLD in %, own original among the two nearest (figure 7)": [
+                (line.k, rho, 100 * line.dld_within_2) for line, rho in rhos
+            ],
+            f"% of the values of the last record recovered to {WITHIN:g} sd, k - 1 known": unseen + recovered,
+        }
+        parts += [crossed("k", values, ">12.4f", f"{data}: {title}") for title, values in points.items()]
+    return "\n".join(parts)
 
 
-def _table(title: str, values: Sequence[tuple[str, int, float]]) -> str:
-    """Return numbers by column and k as a table."""
-    columns = list(dict.fromkeys(column for column, _, _ in values))
-    found = {(column, k): value for column, k, value in values}
-    lines = [title, f"{'k':>4}" + "".join(f"{column:>12}" for column in columns)]
-    lines += [
-        f"{k:>4}" + "".join(f"{found[column, k]:>12.4f}" for column in columns)
-        for k in sorted({k for _, k, _ in values})
-    ]
-    return "\n".join(lines)
+PAPER = Paper(
+    "Random aggregation: differential privacy in k-anonymity, Yang",
+    "figures 4 to 7, and the attack of section 1",
+    "about 2 minutes",
+    "",
+    """Compare the figures of random aggregation with ours.
 
-
-def _draw_function() -> Callable[..., object]:
-    """Import what draws, which needs matplotlib."""
-    from papers.random.pictures import draw
-
-    return draw
+    Time and loss of the top-down and the bottom-up partition, loss and linkage of random aggregation against k and rho,
+    and what an intruder learns who knows all records of a cell but one. The paper shows curves and no numbers; its
+    claims about them are checked. The two data sets are searched in the folder that SHOAL_DATA names, or in shared/data
+    in or beside the current folder; without both, Census and Tarragona are used.
+    """,
+    ("", "-k 3,5,10 --repeats 3"),
+    "-k 3,5,10 --repeats 1",
+    (
+        counts("-k", "Cell sizes.", default="3,4,5,6,7,8,9,10,11,12"),
+        count("-c", "Parts to start from.", 1, default=10),
+        count("--repeats", "Seeds to take means over.", 1, default=10),
+        seed_option(help="The first seed."),
+    ),
+    {"partitions": Partitioned, "scattered": Scattered},
+    measure,
+    tables,
+    claims,
+    "papers.random.pictures",
+    (Archived("random.json", "random --repeats 3"),),
+)

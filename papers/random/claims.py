@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from papers.claims import Claim, untested
+from papers.claims import Claim, judged, untested
 
-Lines = Sequence[Mapping[str, Any]]
+Lines = Sequence[Any]
 READING = "bottom-up is another paper's and described nowhere in this one: ours is a reading (docs/random.md)"
 NO_NUMBERS = "the paper draws curves and prints no number; its Breast Cancer has 13 columns, the public one nine"
 
@@ -16,9 +16,9 @@ NO_NUMBERS = "the paper draws curves and prints no number; its Breast Cancer has
 def claims(content: Mapping[str, Any]) -> list[Claim]:
     """Check the claims of sections 3.3 and 4 on a result file."""
     found = [untested("figures 4 to 7", "the values of the curves", NO_NUMBERS)]
-    for data in dict.fromkeys(line["data"] for line in content["partitions"]):
-        cuts = [line for line in content["partitions"] if line["data"] == data]
-        spread = [line for line in content["scattered"] if line["data"] == data]
+    for data in dict.fromkeys(line.data for line in content["partitions"]):
+        cuts = [line for line in content["partitions"] if line.data == data]
+        spread = [line for line in content["scattered"] if line.data == data]
         found += [*_partitions(cuts, data), *_losses(spread, data), *_risks(spread, data), *_attack(spread, data)]
     says = "random aggregation satisfies differential privacy"
     why = "the noise is bounded and its range depends on the data: no epsilon bounds the ratio of probabilities"
@@ -26,7 +26,11 @@ def claims(content: Mapping[str, Any]) -> list[Claim]:
 
 
 def _curve(lines: Lines, what: str, **where: Any) -> dict[int, float]:
-    return {line["k"]: line[what] for line in lines if all(line[name] == value for name, value in where.items())}
+    return {
+        line.k: getattr(line, what)
+        for line in lines
+        if all(getattr(line, name) == value for name, value in where.items())
+    }
 
 
 def _partitions(cuts: Lines, data: str) -> list[Claim]:
@@ -38,25 +42,25 @@ def _partitions(cuts: Lines, data: str) -> list[Claim]:
     quick = len(sooner) == len(time[0])
     most = 2 * len(less) > len(il[0])
     return [
-        Claim(
+        judged(
             "figure 4",
             f"{data}: top-down takes much less time than bottom-up",
             f"at {len(sooner)} of {len(time[0])} k; {ratio:.1f} times its time in the median",
             quick and ratio < 0.7,
-            "" if quick and ratio < 0.7 else READING,
+            READING,
         ),
-        Claim(
+        judged(
             "figure 5",
             f"{data}: top-down loses less in most cases",
             f"at {len(less)} of {len(il[0])} k",
             most,
-            "" if most else READING,
+            READING,
         ),
     ]
 
 
 def _losses(spread: Lines, data: str) -> list[Claim]:
-    rhos = sorted({line["rho"] for line in spread})
+    rhos = sorted({line.rho for line in spread})
     il = {rho: _curve(spread, "il", rho=rho) for rho in rhos}
     sizes = sorted(il[rhos[0]])
     rising = all(il[a][k] < il[b][k] for a, b in itertools.pairwise(rhos) for k in sizes)
@@ -75,7 +79,7 @@ def _losses(spread: Lines, data: str) -> list[Claim]:
 
 
 def _risks(spread: Lines, data: str) -> list[Claim]:
-    rhos = sorted({line["rho"] for line in spread})
+    rhos = sorted({line.rho for line in spread})
     dld = {rho: _curve(spread, "dld_within_2", rho=rho) for rho in rhos}
     sizes = sorted(dld[rhos[0]])
     poorest = [k for k in sizes if max(rhos, key=lambda rho: dld[rho][k]) == rhos[0]]
@@ -113,7 +117,7 @@ def _risks(spread: Lines, data: str) -> list[Claim]:
 
 
 def _attack(spread: Lines, data: str) -> list[Claim]:
-    rhos = sorted({line["rho"] for line in spread if line["rho"] > 0})
+    rhos = sorted({line.rho for line in spread if line.rho > 0})
     known = {rho: _curve(spread, "recovered", rho=rho) for rho in (0.0, *rhos)}
     blind = _curve(spread, "blind", rho=rhos[0])
     sizes = sorted(blind)
@@ -125,13 +129,13 @@ def _attack(spread: Lines, data: str) -> list[Claim]:
             f"{100 * min(known[0.0].values()):.0f} % of the values recovered",
             min(known[0.0].values()) > 0.999,
         ),
-        Claim(
+        judged(
             "section 3.3",
             f"{data}: with random aggregation the last record cannot be guessed",
             f"{100 * min(min(known[rho].values()) for rho in rhos):.0f} to "
             f"{100 * max(max(known[rho].values()) for rho in rhos):.0f} % of its values recovered, "
             f"{100 * min(blind.values()):.0f} to {100 * max(blind.values()):.0f} % by one who does not see the release",
             max(gains) < 0.05,
-            "" if max(gains) < 0.05 else "the range of the noise is that of the cell, and reveals it",
+            "the range of the noise is that of the cell, and reveals it",
         ),
     ]

@@ -6,19 +6,18 @@ Domingo-Ferrer, Soria-Comas (2017), "Steered microaggregation: a unified primiti
 data streams".
 """
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import click
 import numpy as np
+import pyarrow as pa
 
-from papers.claims import as_text
-from papers.data_and_results import drawn, make_folder, save
+from papers.data_and_results import mcd
+from papers.paper import Archived, Content, Paper, Run, bar, seed_option, switch
 from papers.steered.baselines import BASELINES
-from papers.steered.claims import claims
+from papers.steered.claims import SAID, claims
+from papers.tables import table
 from shoal import datasets
 from shoal.constraints.bucket_steering import bucket_attribute, n_buckets
 from shoal.constraints.enforce import enforce
@@ -28,17 +27,7 @@ from shoal.methods.steer import steer
 from shoal.models import Codes, ModelOnColumn, TCloseness, encode
 from shoal.typing import Labels, Matrix
 
-__all__ = ["claims", "command"]
-
-# The weight at which the paper reaches t, its bound |B1|, and the bound |B1| sqrt(m) of its proposition 1.
-SAID = {("PCD-1000", 0.1): 199, ("PCD-1000", 0.05): 99, ("MCD", 0.1): 215}
 K = 2
-
-EXAMPLES = """\b
-Examples:
-  python -m papers steered
-  python -m papers steered --full --output steered-full
-"""
 
 
 class Data(NamedTuple):
@@ -72,46 +61,45 @@ class Order(NamedTuple):
     kept_from: float | None
 
 
-@click.command(epilog=EXAMPLES)
-@click.option("--full", is_flag=True, help="Every whole weight up to the bound, as in the figures, and 20 orders.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Repeats the strict model's search."
-)
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("out/steered"),
-    show_default=True,
-    help="Folder for the pictures and the numbers.",
-)
-def command(full: bool, seed: int, output: Path) -> None:
-    """Compare figures 1 and 2 of the paper on steering with ours.
+class Baseline(NamedTuple):
+    """EMD and loss of an algorithm that section VI-C compares with."""
 
-    Largest and mean distance (EMD) between a cell and the table, MSE and MAE against the weight of the bucket
-    attribute, for the paper's procedure by MDAV on perfectly correlated data (PCD) of 1000 and 1001 records and on
-    moderately correlated ones (MCD: Census); the strict model of shoal on the same; the weight from which t is kept
-    when the records are in another order; and the three baselines of section VI-C.
-    """
-    make_folder(output)
-    results: list[Result] = []
+    baseline: str
+    data: str
+    t: float
+    max_emd: float
+    mean_emd: float
+    mse: float
+    mae: float
+    n_cells: int
+    seconds: float
+
+
+def measure(run: Run, full: bool, seed: int) -> None:
+    """Run the procedure at each weight and in other orders, the strict model, and the baselines."""
+    run.begin(seed=seed)
     for data, t in cases():
-        with click.progressbar(weights(data, t, full), label=f"{data.name:<8} t={t:<4g}", file=sys.stderr) as bar:
-            attribute = bucket_attribute(data.X, data.column.codes, n_buckets(len(data.X), K, t))
-            results += [procedure(data, t, weight, attribute) for weight in bar]
-        results.append(strict(data, t, seed))
-    orders = [order for data, t in figures() for order in in_orders(data, t, 20 if full else 3, seed)]
-    compared = [line for data, t in figures() if full or data.name == "MCD" for line in baselines(data, t)]
-    content = {
-        "seed": seed,
-        "results": [result._asdict() for result in results],
-        "orders": [order._asdict() for order in orders],
-        "baselines": compared,
-    }
-    save(output / "steered.json", content)
-    click.echo(text(results))
-    click.echo(baselines_text(compared))
-    click.echo(as_text(claims(content)))
-    click.echo(drawn(_draw_function, output, results), err=True)
+        attribute = bucket_attribute(data.X, data.column.codes, n_buckets(len(data.X), K, t))
+        with bar(f"{data.name:<8} t={t:<4g}", weights(data, t, full)) as found:
+            run.add("results", [procedure(data, t, weight, attribute) for weight in found])
+        run.add("results", [strict(data, t, seed)])
+    for data, t in figures():
+        run.add("orders", in_orders(data, t, 20 if full else 3, seed))
+        run.add("baselines", baselines(data, t) if full or data.name == "MCD" else [])
+
+
+def tables(content: Content) -> str:
+    """Format the numbers as text, with the weight from which t is kept, and the baselines."""
+    results, of = content["results"], {"data": "<9", "t": ">5g"}
+    emd = {"max EMD": ">8.4f", "mean EMD": ">8.4f", "MSE": ">7.4f", "MAE": ">7.4f", "cells": ">6"}
+    parts = []
+    for data, t in dict.fromkeys((result.data, result.t) for result in results):
+        some = [result for result in results if (result.data, result.t) == (data, t)]
+        rows = [(data, t, "strict" if r.weight is None else f"{r.weight:g}", *r[3:8]) for r in some]
+        parts += [table({**of, "weight": ">7", **emd}, rows) + kept_from(some), ""]
+    return "\n".join(
+        [*parts, table({"section VI-C": "<20", **of, **emd}, [line[:-1] for line in content["baselines"]])]
+    )
 
 
 def cases() -> Iterator[tuple[Data, float]]:
@@ -135,17 +123,8 @@ def perfectly_correlated(n: int) -> Data:
 def moderately_correlated() -> Data:
     """Return TAXINC and POTHVAL of Census, with FEDTAX confidential."""
     census = datasets.census()
-    columns = list(census.columns)
-    X = census.X[:, [columns.index("TAXINC"), columns.index("POTHVAL")]]
-    unit = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
-    return Data("MCD", np.ascontiguousarray(unit), codes_of(census.X[:, columns.index("FEDTAX")]))
-
-
-def codes_of(values: Matrix) -> Codes:
-    """Return the ranks of numbers."""
-    import pyarrow as pa
-
-    return encode(pa.array(values), ordered=True)
+    tax = census.X[:, census.columns.index("FEDTAX")]
+    return Data("MCD", np.ascontiguousarray(mcd()), encode(pa.array(tax), ordered=True))
 
 
 def bound(data: Data, t: float) -> float:
@@ -191,24 +170,13 @@ def kept_from_weight(data: Data, t: float) -> float | None:
     return kept
 
 
-def baselines(data: Data, t: float) -> Iterator[dict[str, Any]]:
+def baselines(data: Data, t: float) -> Iterator[Baseline]:
     """Run the three algorithms that section VI-C compares with."""
     for name, baseline in BASELINES.items():
         begin = perf_counter()
         labels = baseline(data.X, data.column, K, t)
         result = _result(data, t, None, labels, perf_counter() - begin)
-        yield {"baseline": name, **{key: value for key, value in result._asdict().items() if key != "weight"}}
-
-
-def baselines_text(lines: Sequence[dict[str, Any]]) -> str:
-    """Format the baselines as text."""
-    rows = [f"{'section VI-C':<20} {'data':<9} {'t':>5} {'max EMD':>8} {'MSE':>7} {'MAE':>7} {'cells':>6}"]
-    rows += [
-        f"{line['baseline']:<20} {line['data']:<9} {line['t']:>5g} {line['max_emd']:>8.4f} {line['mse']:>7.4f}"
-        f" {line['mae']:>7.4f} {line['n_cells']:>6}"
-        for line in lines
-    ]
-    return "\n".join(["", *rows, ""])
+        yield Baseline(name, data.name, t, *result[3:])
 
 
 def strict(data: Data, t: float, seed: int) -> Result:
@@ -224,21 +192,6 @@ def _result(data: Data, t: float, weight: float | None, labels: Labels, seconds:
     return Result(data.name, t, weight, reached.value, reached.mean, lost.mse, lost.mae, int(labels.max()) + 1, seconds)
 
 
-def text(results: Sequence[Result]) -> str:
-    """Format the numbers as text, with the weight from which t is kept."""
-    lines = [f"{'data':<9} {'t':>5} {'weight':>7} {'max EMD':>8} {'mean EMD':>8} {'MSE':>7} {'MAE':>7} {'cells':>6}"]
-    for data, t in dict.fromkeys((result.data, result.t) for result in results):
-        some = [result for result in results if (result.data, result.t) == (data, t)]
-        lines += ["", *(_line(result) for result in some), kept_from(some)]
-    return "\n".join(lines)
-
-
-def _line(result: Result) -> str:
-    weight = "strict" if result.weight is None else f"{result.weight:g}"
-    numbers = f"{result.max_emd:>8.4f} {result.mean_emd:>8.4f} {result.mse:>7.4f} {result.mae:>7.4f}"
-    return f"{result.data:<9} {result.t:>5g} {weight:>7} {numbers} {result.n_cells:>6}"
-
-
 def kept_from(results: Sequence[Result]) -> str:
     """Return the weight from which the procedure keeps t, and that of the paper, in words."""
     steered = [result for result in results if result.weight is not None]
@@ -250,8 +203,28 @@ def kept_from(results: Sequence[Result]) -> str:
     return f"The procedure keeps t={results[0].t:g} from weight {steered[last_broken + 1].weight:g} on{paper}."
 
 
-def _draw_function() -> Callable[..., object]:
-    """Import what draws, which needs matplotlib."""
-    from papers.steered.pictures import draw
+PAPER = Paper(
+    "Steered microaggregation, Domingo-Ferrer, Soria-Comas 2017: t-closeness",
+    "figures 1 and 2, proposition 1, the baselines of section VI-C",
+    "about a minute",
+    "--full: about 5 minutes",
+    """Compare figures 1 and 2 of the paper on steering with ours.
 
-    return draw
+    Largest and mean distance (EMD) between a cell and the table, MSE and MAE against the weight of the bucket
+    attribute, for the paper's procedure by MDAV on perfectly correlated data (PCD) of 1000 and 1001 records and on
+    moderately correlated ones (MCD: Census); the strict model of shoal on the same; the weight from which t is kept
+    when the records are in another order; and the three baselines of section VI-C.
+    """,
+    ("", "--full --output steered-full"),
+    "",
+    (
+        switch("--full", "Every whole weight up to the bound, as in the figures, and 20 orders."),
+        seed_option(1, "Repeats the strict model's search."),
+    ),
+    {"results": Result, "orders": Order, "baselines": Baseline},
+    measure,
+    tables,
+    claims,
+    "papers.steered.pictures",
+    (Archived("steered.json", "steered"),),
+)

@@ -5,37 +5,24 @@ scaled), k = 10, delay 100. Proposition 2 gives the weight from which the order 
 find the exact threshold.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-import click
 import numpy as np
 import pyarrow as pa
 
-from papers.claims import as_text
-from papers.data_and_results import drawn, make_folder, save
-from papers.streams.claims import claims, mean_difference
-from shoal import datasets
+from papers.data_and_results import mcd
+from papers.paper import Archived, Content, Paper, Run
+from papers.streams.claims import PRINTED, K, claims, mean_difference
+from papers.tables import table
 from shoal.stream import Stream
 from shoal.typing import Labels, Matrix
 
-__all__ = ["claims", "command"]
-
-K, DELAY = 10, 100
+DELAY = 100
 WEIGHTS = (0.0, 0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.1, 0.2, 0.325, 1.0)
-PRINTED = {0.0: (80, 25.0), 0.02: (12, 0.7)}
-"""Reordering in the paper's text, largest and mean."""
-
-EXAMPLES = """\b
-Examples:
-  python -m papers streams
-  python -m papers streams --output out
-"""
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """One weight of figure 3."""
 
     weight: float
@@ -50,8 +37,7 @@ class Point:
     delay_mean: float
 
 
-@dataclass(frozen=True)
-class Threshold:
+class Threshold(NamedTuple):
     """The weight per position from which no adversarial stream moved a tuple, and that of the proof."""
 
     k: int
@@ -60,50 +46,32 @@ class Threshold:
     proved: float
 
 
-@click.command(epilog=EXAMPLES)
-@click.option("--output", type=click.Path(file_okay=False, path_type=Path), default=Path("out"), show_default=True)
-def command(output: Path) -> None:
-    """Reproduce figure 3 and proposition 2 of steered microaggregation."""
-    make_folder(output)
-    points = list(figure_3())
-    click.echo(f"MCD, k = {K}, delay {DELAY}: position differences within a cell (largest, mean of pairs), ranks moved")
-    click.echo(f"{'weight':>8}{'MSE':>9}{'MAE':>9}{'within':>9}{'mean':>7}{'moved':>8}{'mean':>7}{'paper':>12}")
-    for point in points:
-        click.echo(
-            f"{point.weight:>8g}{point.mse:>9.4f}{point.mae:>9.4f}{point.spread_max:>9}{point.difference_mean:>7.1f}"
-            f"{point.displacement_max:>8}{point.displacement_mean:>7.1f}{_printed(point.weight):>12}"
-        )
-    click.echo("\nProposition 2: the least weight per position at which no tuple changes its place")
-    click.echo(f"{'k':>4}{'m':>4}{'found':>12}{'sqrt(m/(2k-1))':>18}")
-    thresholds = list(proposition_2())
-    for line in thresholds:
-        click.echo(f"{line.k:>4}{line.m:>4}{line.found:>12.6f}{line.proved:>18.6f}")
-    content = {
-        "figure_3": [asdict(p) for p in points],
-        "proposition_2": [asdict(t) for t in thresholds],
-    }
-    save(output / "streams.json", content)
-    click.echo("")
-    click.echo(as_text(claims(content)))
-    click.echo(drawn(_draw, output, points))
+def measure(run: Run) -> None:
+    """Measure both."""
+    run.begin()
+    run.add("figure_3", figure_3())
+    run.add("proposition_2", proposition_2())
 
 
-def _printed(weight: float) -> str:
-    return "{} / {}".format(*PRINTED[weight]) if weight in PRINTED else ""
-
-
-def _draw() -> Callable[..., object]:
-    from papers.streams.pictures import draw
-
-    return draw
-
-
-def mcd() -> Matrix:
-    """Return TAXINC and POTHVAL of Census, each from 0 to 1."""
-    data = datasets.census()
-    X: Matrix = data.X[:, [list(data.columns).index(name) for name in ("TAXINC", "POTHVAL")]]
-    scaled: Matrix = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
-    return scaled
+def tables(content: Content) -> str:
+    """Return both as text: position differences within a cell (largest, mean of pairs), and ranks moved."""
+    columns = {"weight": ">8g", "MSE": ">8.4f", "MAE": ">8.4f", "within": ">8", "mean": ">6.1f", "moved": ">7"}
+    columns |= {"mean moved": ">10.1f", "paper": ">12"}
+    rows = [
+        (p.weight, p.mse, p.mae, p.spread_max, p.difference_mean, p.displacement_max, p.displacement_mean, said)
+        for p in content["figure_3"]
+        for said in ["{} / {}".format(*PRINTED[p.weight]) if p.weight in PRINTED else ""]
+    ]
+    found = {"k": ">4", "m": ">4", "found": ">12.6f", "sqrt(m/(2k-1))": ">18.6f"}
+    title = "Proposition 2: the least weight per position at which no tuple changes its place"
+    return "\n".join(
+        [
+            table(
+                columns, rows, f"MCD, k = {K}, delay {DELAY}: differences within a cell (largest, mean), ranks moved"
+            ),
+            table(found, content["proposition_2"], title),
+        ]
+    )
 
 
 def figure_3(weights: Sequence[float] = WEIGHTS) -> Iterator[Point]:
@@ -115,7 +83,7 @@ def figure_3(weights: Sequence[float] = WEIGHTS) -> Iterator[Point]:
         stream = Stream(K, delay=DELAY, order_weight=weight, ranges=ranges, other=["position"])
         released = pa.concat_tables([stream.push(table), stream.flush()])
         summary = stream.summary()
-        measured = {name: getattr(summary, name) for name in Point.__dataclass_fields__ if hasattr(summary, name)}
+        measured = {name: getattr(summary, name) for name in Point._fields if hasattr(summary, name)}
         yield Point(weight, difference_mean=mean_difference(cells_of(released)), **measured)
 
 
@@ -151,3 +119,21 @@ def _moves(X: Matrix, k: int, weight: float) -> bool:
     stream = Stream(k, delay=k, order_weight=weight, ranges=[(0, 1)] * X.shape[1])
     stream.push(X)
     return stream.summary().spread_max > k - 1
+
+
+PAPER = Paper(
+    "Steered microaggregation, Domingo-Ferrer, Soria-Comas 2017: streams",
+    "figure 3, proposition 2",
+    "seconds",
+    "",
+    "Reproduce figure 3 and proposition 2 of steered microaggregation.",
+    ("", "--output out"),
+    "",
+    (),
+    {"figure_3": Point, "proposition_2": Threshold},
+    measure,
+    tables,
+    claims,
+    "papers.streams.pictures",
+    (Archived("streams.json", "streams"),),
+)

@@ -1,29 +1,35 @@
 """Figure 3, drawn from our numbers."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from papers.streams import Point
+from papers.paper import Content
+from papers.pictures import Line, Panel, figure
+
+SIDES = {
+    "loss, columns from 0 to 1": {"mse": ("MSE", "#d95f0e", "-"), "mae": ("MAE", "#4292c6", "-")},
+    "positions": {
+        "displacement_max": ("ranks moved, largest", "#d95f0e", "-"),
+        "displacement_mean": ("mean", "#d95f0e", "--"),
+        "spread_max": ("spread of a cell, largest", "#8c8c8c", "-"),
+    },
+}
 
 
-def draw(points: "Sequence[Point]", folder: Path) -> None:
-    """Write the figure into `folder` as PNG."""
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    shown = [point for point in points if point.weight <= 0.05]
-    weights = [point.weight for point in shown]
-    left.plot(weights, [point.mse for point in shown], color="#d95f0e", label="MSE")
-    left.plot(weights, [point.mae for point in shown], color="#4292c6", label="MAE")
-    left.set_ylabel("loss, columns from 0 to 1")
-    right.plot(weights, [point.displacement_max for point in shown], color="#d95f0e", label="ranks moved, largest")
-    right.plot(weights, [point.displacement_mean for point in shown], color="#d95f0e", ls="--", label="mean")
-    right.plot(weights, [point.spread_max for point in shown], color="#8c8c8c", label="spread of a cell, largest")
-    right.set_ylabel("positions")
-    for panel in (left, right):
-        panel.set_xlabel("weight of one position")
-        panel.legend(frameon=False)
-    figure.savefig(folder / "streams-figure-3.png", dpi=130)
+def figures(content: Content) -> Iterator[tuple[str, Figure]]:
+    """Draw the figure."""
+    shown = [point for point in content["figure_3"] if point.weight <= 0.05]
+    panels = [
+        Panel(
+            "",
+            "weight of one position",
+            side,
+            [
+                Line(label, [(point.weight, getattr(point, name)) for point in shown], colour, style)
+                for name, (label, colour, style) in lines.items()
+            ],
+        )
+        for side, lines in SIDES.items()
+    ]
+    yield "figure-3", figure(panels, 2)

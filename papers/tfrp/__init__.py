@@ -5,19 +5,17 @@ References
 Chang, Li, Huang (2007), "TFRP: an efficient microaggregation algorithm for statistical disclosure control".
 """
 
-import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-import click
 import numpy as np
 
-from papers.claims import as_text
-from papers.data_and_results import Missing, drawn, make_folder, save, timed
+from papers.data_and_results import Missing, timed
+from papers.paper import Archived, Content, Paper, Run, bar, counts, seed_option, switch, without
+from papers.tables import crossed, table
 from papers.tfrp.claims import claims, in_text
 from papers.tfrp.images import NAMES, block_sets
-from papers.tfrp.methods import METHODS, SMALL_LIMIT, Limit, Result, measure
+from papers.tfrp.methods import SMALL_LIMIT, Limit, Result, measure
 from papers.tfrp.printed import SIZES, table_2
 from shoal import datasets
 from shoal.arrays import standardize
@@ -25,8 +23,6 @@ from shoal.datasets import Dataset
 from shoal.measures import loss
 from shoal.methods import partition
 from shoal.typing import Matrix
-
-__all__ = ["claims", "command"]
 
 
 class Scale(NamedTuple):
@@ -46,7 +42,7 @@ class Scale(NamedTuple):
 
 
 SMALL = Scale(256, (10, 20, 40, 80), (1_000, 2_000, 4_000, 8_000, 16_000))
-PAPERS = Scale(
+FULL = Scale(
     512,
     tuple(range(10, 81, 10)),
     (1_000, 2_000, 4_000, 8_000, *range(10_000, 120_001, 10_000)),
@@ -54,40 +50,24 @@ PAPERS = Scale(
 )
 SCALABILITY_K = 50
 
-EXAMPLES = """\b
-Examples:
-  python -m papers tfrp
-  python -m papers tfrp --without-images
-  python -m papers tfrp --full --output tfrp-full
-"""
+
+class Trees(NamedTuple):
+    """Losses and times of MST partitioning, Diameter and Centroid (section 2.3)."""
+
+    data: str
+    k: int
+    mst: float
+    mst_seconds: float
+    diameter: float
+    diameter_seconds: float
+    centroid: float
+    centroid_seconds: float
 
 
-@click.command(epilog=EXAMPLES)
-@click.option("--full", is_flag=True, help="The paper's sizes: whole pictures, up to 120000 records. Takes minutes.")
-@click.option("--without-images", is_flag=True, help="Leave out the data sets made of pictures.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Repeats the random samples.")
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("out/tfrp"),
-    show_default=True,
-    help="Folder for the pictures and the numbers.",
-)
-def command(full: bool, without_images: bool, seed: int, output: Path) -> None:
-    """Compare TFRP's table and figures with ours.
-
-    Information loss and time of Diameter, Centroid and TFRP, each with and without its second phase, on the three
-    reference sets (table 2, figures 5 to 7 and 10) and on blocks of pixels (figures 8, 9 and 11 to 13), as tables,
-    pictures and JSON. The pictures come with scikit-image and are left out where that is not installed.
-    """
-    scale = PAPERS if full else SMALL
-    report = Report(output, seed)
-    sets: list[Dataset | Missing] = [*reference_sets()]
-    if not without_images:
-        sets += block_sets(scale.side)
-    run(report, sets, scale)
-    click.echo(texts(report))
-    click.echo(drawn(_draw_function, report.folder, report.results, report.scalability), err=True)
+def run(run: Run, full: bool, k: tuple[int, ...] | None, without_images: bool, seed: int) -> None:
+    """Measure the sets of the literature, and blocks of pixels."""
+    scale = FULL if full else SMALL
+    fill(run, [*reference_sets(), *([] if without_images else block_sets(scale.side))], scale, seed, k or SIZES)
 
 
 def reference_sets() -> list[Dataset]:
@@ -95,112 +75,38 @@ def reference_sets() -> list[Dataset]:
     return [datasets.tarragona(), datasets.census(), datasets.eia(10), datasets.eia(11)]
 
 
-class Report:
-    """Results so far, saved after every data set, so that an interrupted run keeps them."""
-
-    def __init__(self, folder: Path, seed: int) -> None:
-        make_folder(folder)
-        self.folder = folder
-        self.seed = seed
-        self.results: list[Result] = []
-        self.scalability: list[Result] = []
-        self.trees: list[dict[str, Any]] = []
-
-    def content(self) -> dict[str, Any]:
-        """Return what is saved."""
-        return {
-            "seed": self.seed,
-            "results": [result._asdict() for result in self.results],
-            "scalability": [result._asdict() for result in self.scalability],
-            "trees": self.trees,
-        }
-
-    def save(self) -> None:
-        """Write the numbers beside the pictures."""
-        save(self.folder / "tfrp.json", self.content())
-
-
-def run(report: Report, sets: Sequence[Dataset | Missing], scale: Scale, sizes: Sequence[int] = SIZES) -> None:
-    """Fill the report: every set at every k, then samples of growing size."""
+def fill(run: Run, sets: Sequence[Dataset | Missing], scale: Scale, seed: int, sizes: Sequence[int] = SIZES) -> None:
+    """Measure every set at every k, then samples of growing size."""
+    run.begin(seed=seed)
     for data in sets:
         if isinstance(data, Missing):
-            click.echo(f"Without {data.name}: {data.reason}.", err=True)
+            without(data.name, data.reason)
             continue
-        X = standardize(data.X)
-        with click.progressbar(
-            scale.image_sizes if _is_picture(data.name) else sizes, label=f"{data.name:<14}", file=sys.stderr
-        ) as bar:
-            for k in bar:
-                report.results += measure(data.name, X, k, scale.limit)
-                if not _is_picture(data.name):
-                    report.trees.append(tree_line(data.name, X, k))
-        report.save()
-    _run_scalability(report, [data for data in sets if isinstance(data, Dataset)], scale)
+        X, is_picture = standardize(data.X), data.name.startswith(NAMES)
+        with bar(data.name, scale.image_sizes if is_picture else sizes) as ks:
+            for k in ks:
+                run.add("results", measure(data.name, X, k, scale.limit))
+                run.add("trees", [] if is_picture else [trees(data.name, X, k)])
+    dense = [data.X for data in sets if isinstance(data, Dataset) and data.name in {f"{name}-2x2" for name in NAMES}]
+    if dense:
+        _grow(run, np.concatenate(dense), scale, seed)
 
 
-def tree_line(data: str, X: Matrix, k: int) -> dict[str, Any]:
-    """Compare MST partitioning with Diameter and Centroid (section 2.3)."""
-    line: dict[str, Any] = {"data": data, "k": k}
+def trees(data: str, X: Matrix, k: int) -> Trees:
+    """Compare MST partitioning with Diameter and Centroid."""
+    numbers = []
     for method in ("mst", "diameter", "centroid"):
         labels, seconds = timed(partition, X, k, method, threads=1)
-        line |= {method: loss(X, labels).il, f"{method}_seconds": seconds}
-    return line
+        numbers += [loss(X, labels).il, seconds]
+    return Trees(data, k, *numbers)
 
 
-def _is_picture(name: str) -> bool:
-    return name.startswith(NAMES)
-
-
-def _run_scalability(report: Report, sets: Sequence[Dataset], scale: Scale) -> None:
+def _grow(run: Run, records: Matrix, scale: Scale, seed: int) -> None:
     """Time samples of the two dense picture sets together (figure 13)."""
-    dense = [data.X for data in sets if _is_picture(data.name) and data.name.endswith("2x2")]
-    if not dense:
-        return
-    records = np.concatenate(dense)
-    with click.progressbar(
-        [n for n in scale.records if n <= len(records)], label="growing n     ", file=sys.stderr
-    ) as bar:
-        for n in bar:
-            chosen = np.random.default_rng([report.seed, n]).choice(len(records), n, replace=False)
-            report.scalability += measure("both-2x2", standardize(records[chosen]), SCALABILITY_K, scale.limit)
-    report.save()
-
-
-def texts(report: Report) -> str:
-    """Format everything as text."""
-    parts = [
-        table_2_text(report.results),
-        in_text_text(report.results),
-        *(figures_text(report.results, what) for what in ("il", "plain_seconds", "seconds")),
-        *(scalability_text(report.scalability, what) for what in ("plain_seconds", "seconds")),
-        as_text(claims(report.content())),
-    ]
-    return "\n".join(part for part in parts if part)
-
-
-def table_2_text(results: Sequence[Result]) -> str:
-    """Compare each entry of table 2 with ours, and count those that agree to the printed digits."""
-    ours = {(result.data, result.k, result.method): result.il for result in results}
-    lines = ["Table 2: information loss in percent, the paper's | ours | difference", ""]
-    agreeing = total = 0
-    for data, k, phases, il in table_2():
-        key = (data, k, "TFRP_I" if phases == 1 else "TFRP")
-        if key not in ours:
-            continue
-        total += 1
-        agreeing += round(ours[key], 3) == il
-        lines.append(f"{data:<10} k={k:<3} {key[2]:<7} {il:>8.3f} {ours[key]:>8.3f} {ours[key] - il:>+9.4f}")
-    return "\n".join([*lines, "", f"{agreeing} of {total} entries agree in every printed digit.", ""])
-
-
-def in_text_text(results: Sequence[Result]) -> str:
-    """Compare the losses given in the text with ours."""
-    lines = ["Losses in the text: the paper's | ours | difference", ""]
-    lines += [
-        f"{data:<10} k={k:<3} {method:<10} {paper:>8.2f} {ours:>8.3f} {ours - paper:>+8.3f}"
-        for data, k, method, paper, ours in in_text(results)
-    ]
-    return "\n".join([*lines, ""]) if len(lines) > 2 else ""
+    with bar("growing n", [n for n in scale.records if n <= len(records)]) as sizes:
+        for n in sizes:
+            chosen = np.random.default_rng([seed, n]).choice(len(records), n, replace=False)
+            run.add("scalability", measure("both-2x2", standardize(records[chosen]), SCALABILITY_K, scale.limit))
 
 
 WHAT = {
@@ -210,39 +116,75 @@ WHAT = {
 }
 
 
-def figures_text(results: Sequence[Result], what: str) -> str:
-    """List the loss (figures 5 to 9) or the time (figures 10 to 12) of the six methods."""
-    lines = [WHAT[what], "", f"{'data':<14} {'n':>7} {'k':>3} " + " ".join(f"{method:>10}" for method in METHODS)]
-    cases = dict.fromkeys((result.data, result.n, result.k) for result in results)
-    numbers = {(result.data, result.k, result.method): getattr(result, what) for result in results}
-    lines += [
-        f"{data:<14} {n:>7,} {k:>3} " + " ".join(_number(numbers[data, k, method]) for method in METHODS)
-        for data, n, k in cases
-    ]
-    return "\n".join([*lines, ""])
+def tables(content: Content) -> str:
+    """Format table 2, the losses in the text, and the loss and time of the six methods in all figures."""
+    results, growing = content["results"], content["scalability"]
+    parts = [table_2_text(results)]
+    if said := in_text(results):
+        columns = {
+            "data": "<10",
+            "k": ">3",
+            "method": "<10",
+            "paper": ">8.2f",
+            "ours": ">8.3f",
+            "difference": ">+10.3f",
+        }
+        parts.append(table(columns, [(*row, row[-1] - row[-2]) for row in said], "Losses in the text"))
+    for what, title in WHAT.items():
+        points = [(f"{r.data:<10} n={r.n:,} k={r.k}", r.method, getattr(r, what)) for r in results]
+        parts.append(_methods("data", points, title))
+    for what, whose in {"plain_seconds": "the plain twins", "seconds": "shoal's kernels"}.items():
+        points = [(f"{r.n:,}", r.method, getattr(r, what)) for r in growing]
+        parts += (
+            [_methods("n", points, f"Figure 13: seconds of {whose}, one thread, k={SCALABILITY_K}")] if points else []
+        )
+    return "\n".join(parts)
 
 
-def _number(value: float | None) -> str:
-    return f"{'not run':>10}" if value is None else f"{value:>10.3f}"
+def _methods(key: str, points: Sequence[tuple[str, str, float | None]], title: str) -> str:
+    return crossed(key, points, ">10.3f", title, "not run", "<28")
 
 
-def scalability_text(scalability: Sequence[Result], what: str = "seconds") -> str:
-    """List the time of the six methods on growing samples (figure 13)."""
-    if not scalability:
-        return ""
-    whose = "the plain twins" if what == "plain_seconds" else "shoal's kernels"
-    lines = [f"Figure 13: seconds of {whose}, one thread, k={SCALABILITY_K}", ""]
-    lines.append(f"{'n':>7} " + " ".join(f"{method:>10}" for method in METHODS))
-    times = {(result.n, result.method): getattr(result, what) for result in scalability}
-    lines += [
-        f"{n:>7,} " + " ".join(_number(times[n, method]) for method in METHODS)
-        for n in dict.fromkeys(result.n for result in scalability)
-    ]
-    return "\n".join([*lines, ""])
+def table_2_text(results: Sequence[Result]) -> str:
+    """Compare each entry of table 2 with ours, and count those that agree to the printed digits."""
+    ours = {(result.data, result.k, result.method): result.il for result in results}
+    rows = []
+    for data, k, phases, il in table_2():
+        key = (data, k, "TFRP_I" if phases == 1 else "TFRP")
+        if key in ours:
+            rows.append((*key, il, ours[key], ours[key] - il))
+    agreeing = sum(round(mine, 3) == il for *_, il, mine, _ in rows)
+    columns = {"data": "<10", "k": ">3", "method": "<7", "paper": ">8.3f", "ours": ">8.3f", "difference": ">+10.4f"}
+    text = table(columns, rows, "Table 2: information loss in percent")
+    return f"{text}{agreeing} of {len(rows)} entries agree in every printed digit.\n"
 
 
-def _draw_function() -> Callable[..., object]:
-    """Import what draws, which needs matplotlib."""
-    from papers.tfrp.pictures import draw
+PAPER = Paper(
+    "TFRP: an efficient microaggregation algorithm for statistical disclosure control, Chang, Li, Huang 2007",
+    "table 2, figures 5 to 13, section 2.3",
+    "about 4 minutes",
+    "--full: about 30 minutes",
+    """Compare TFRP's table and figures with ours.
 
-    return draw
+    Information loss and time of Diameter, Centroid and TFRP, each with and without its second phase, on the three
+    reference sets (table 2, figures 5 to 7 and 10) and on blocks of pixels (figures 8, 9 and 11 to 13), as tables,
+    pictures and JSON. The pictures come with scikit-image and are left out where that is not installed.
+    """,
+    ("", "--without-images", "--full --output tfrp-full"),
+    "--without-images -k 5,10",
+    (
+        switch("--full", "The paper's sizes: whole pictures, up to 120000 records. Takes minutes."),
+        counts("-k", "The k of the reference sets.  [default: those of table 2]"),
+        switch("--without-images", "Leave out the data sets made of pictures."),
+        seed_option(),
+    ),
+    {"results": Result, "scalability": Result, "trees": Trees},
+    run,
+    tables,
+    claims,
+    "papers.tfrp.pictures",
+    (
+        Archived("tfrp-losses.json", "tfrp --full: losses"),
+        Archived("tfrp.json", "tfrp: times and MST, pictures of 256 x 256 in place of 512 x 512"),
+    ),
+)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.claims import NOT_MEASURED, Claim, untested
+from papers.claims import NOT_MEASURED, Claim, judged, untested
 from papers.tfrp.images import NAMES
 from papers.tfrp.methods import METHODS, SCATTERED, Result
 from papers.tfrp.printed import IN_TEXT, SIZES, table_2
@@ -51,18 +51,22 @@ class Grid:
         return max(METHODS, key=lambda method: self.il(data, k, method))
 
 
+Extreme = Callable[[Grid, str, int], str]
+"""Names the method that is the extreme one on a set at a k."""
+
+
 def claims(content: Mapping[str, Any]) -> list[Claim]:
     """Check every measurable claim of sections 2.3 and 4 on a result file."""
-    results = [Result(**result) for result in content["results"]]
+    results = content["results"]
     grid = Grid(results)
     return [
-        *_trees(content.get("trees", [])),
+        *_trees(content["trees"]),
         _whole_table(results),
         *_in_text(results),
         *_losses(grid, results),
         *_pictures(grid),
         *_times(grid, results),
-        *growth([Result(**result) for result in content["scalability"]]),
+        *growth(content["scalability"]),
     ]
 
 
@@ -75,9 +79,7 @@ def _whole_table(results: Sequence[Result]) -> Claim:
     same = sum(round(il, 3) == printed for printed, il in there)
     says = "information losses of both phases on Tarragona, Census and EIA"
     holds = same == len(entries) if len(there) == len(entries) else None
-    return Claim(
-        "table 2", says, f"{same} of {len(entries)} to the printed digits", holds, "" if holds else NOT_MEASURED
-    )
+    return judged("table 2", says, f"{same} of {len(entries)} to the printed digits", holds, NOT_MEASURED)
 
 
 def _in_text(results: Sequence[Result]) -> list[Claim]:
@@ -99,45 +101,32 @@ def _in_text(results: Sequence[Result]) -> list[Claim]:
     return found
 
 
+LARGE = [k for k in SIZES if k >= 10]
+EXTREMES: tuple[tuple[str, str, str, str, Extreme, Sequence[int], str], ...] = (
+    ("figure 5", "Tarragona: TFRP_I loses most for k < 5", "tarragona", "TFRP_I", Grid.most, (3, 4), ""),
+    ("figure 5", "Tarragona: TFRP loses least except at k=3", "tarragona", "TFRP", Grid.least, SIZES[1:], ""),
+    ("figure 6", "Census: TFRP loses least for k >= 10", "census", "TFRP", Grid.least, LARGE, ""),
+    *(
+        (
+            "figure 7",
+            f"{data}: TFRP loses least at k=5,7,9,20,35,40,45,50",
+            *(data, "TFRP", Grid.least, (5, 7, 9, 20, 35, 40, 45, 50), TWO_SETS),
+        )
+        for data in ("eia-10", "eia-11")
+    ),
+    *(
+        ("figure 7", f"{data}: TFRP_I loses most for k = 3 to 6", data, "TFRP_I", Grid.most, (3, 4, 5, 6), TWO_SETS)
+        for data in ("eia-10", "eia-11")
+    ),
+)
+"""Where a method loses most or least: the set, the method, the k that the paper names, and a reason for a no."""
+
+
 def _losses(grid: Grid, results: Sequence[Result]) -> list[Claim]:
     """Compare figures 5 to 7 with ours."""
-    least, most = Grid.least, Grid.most
-    large = [k for k in SIZES if k >= 10]
-    said = (5, 7, 9, 20, 35, 40, 45, 50)
-    return [
-        _always_lower(grid, results),
-        _at(grid, "figure 5", "Tarragona: TFRP_I loses most for k < 5", "tarragona", "TFRP_I", most, (3, 4)),
-        _at(grid, "figure 5", "Tarragona: TFRP loses least except at k=3", "tarragona", "TFRP", least, SIZES[1:]),
-        _at(grid, "figure 6", "Census: TFRP loses least for k >= 10", "census", "TFRP", least, large),
-        _less_than_both(grid, "figure 5", "tarragona"),
-        _less_than_both(grid, "figure 6", "census"),
-        *(
-            _at(
-                grid,
-                "figure 7",
-                f"{data}: TFRP loses least at k=5,7,9,20,35,40,45,50",
-                data,
-                "TFRP",
-                least,
-                said,
-                TWO_SETS,
-            )
-            for data in ("eia-10", "eia-11")
-        ),
-        *(
-            _at(
-                grid,
-                "figure 7",
-                f"{data}: TFRP_I loses most for k = 3 to 6",
-                data,
-                "TFRP_I",
-                most,
-                (3, 4, 5, 6),
-                TWO_SETS,
-            )
-            for data in ("eia-10", "eia-11")
-        ),
-    ]
+    extremes = [_at(grid, *said) for said in EXTREMES]
+    both = [_less_than_both(grid, figure, data) for figure, data in (("figure 5", "tarragona"), ("figure 6", "census"))]
+    return [_always_lower(grid, results), *extremes[:3], *both, *extremes[3:]]
 
 
 def _at(
@@ -146,7 +135,7 @@ def _at(
     says: str,
     data: str,
     method: str,
-    extreme: Callable[[Grid, str, int], str],
+    extreme: Extreme,
     said: Iterable[int],
     why: str = "",
 ) -> Claim:
@@ -160,7 +149,7 @@ def _at(
     missing = [k for k in asked if k not in where_ours]
     others = ", ".join(f"k={k}: {extreme(grid, data, k)}" for k in missing)
     found = f"at k={','.join(map(str, where_ours))}" if where_ours else "nowhere"
-    return Claim(where, says, found, holds, "" if holds else "; ".join(part for part in (others, why) if part))
+    return judged(where, says, found, holds, "; ".join(part for part in (others, why) if part))
 
 
 def _always_lower(grid: Grid, results: Sequence[Result]) -> Claim:
@@ -180,7 +169,7 @@ def _less_than_both(grid: Grid, figure: str, data: str) -> Claim:
     ]
     text = f"at {len(less)} of {len(sizes)} k"
     not_at = f"not at k={','.join(str(k) for k in sizes if k not in less)}"
-    return Claim(figure, says, text, less == sizes, "" if less == sizes else not_at)
+    return judged(figure, says, text, less == sizes, not_at)
 
 
 def _pictures(grid: Grid) -> list[Claim]:
@@ -190,37 +179,14 @@ def _pictures(grid: Grid) -> list[Claim]:
         dense, sparse = f"{name}-2x2", f"{name}-4x4"
         sizes = [k for k in grid.sizes(dense) if k >= 60], [k for k in grid.sizes(sparse) if k >= 20]
         similar = "" if figure == 8 else " (the paper: similar to figure 8)"
+        said: tuple[tuple[str, str, str, str, Sequence[int]], ...] = (
+            ("a", f"dense: TFRP loses least for k >= 60{similar}", dense, "TFRP", sizes[0]),
+            ("a", f"dense: Centroid+ loses least at k=10{similar}", dense, "Centroid+", (10,)),
+            ("b", f"sparse: TFRP loses least for k >= 20{similar}", sparse, "TFRP", sizes[1]),
+        )
         found += [
-            _at(
-                grid,
-                f"figure {figure}a",
-                f"dense: TFRP loses least for k >= 60{similar}",
-                dense,
-                "TFRP",
-                Grid.least,
-                sizes[0],
-                ANOTHER_PICTURE,
-            ),
-            _at(
-                grid,
-                f"figure {figure}a",
-                f"dense: Centroid+ loses least at k=10{similar}",
-                dense,
-                "Centroid+",
-                Grid.least,
-                (10,),
-                ANOTHER_PICTURE,
-            ),
-            _at(
-                grid,
-                f"figure {figure}b",
-                f"sparse: TFRP loses least for k >= 20{similar}",
-                sparse,
-                "TFRP",
-                Grid.least,
-                sizes[1],
-                ANOTHER_PICTURE,
-            ),
+            _at(grid, f"figure {figure}{part}", says, data, method, Grid.least, at, ANOTHER_PICTURE)
+            for part, says, data, method, at in said
         ]
     worst = [k for k in grid.sizes(f"{NAMES[1]}-2x2") if grid.most(f"{NAMES[1]}-2x2", k) == "TFRP_I"]
     says = "dense: TFRP_I loses most in many cases"
@@ -229,7 +195,7 @@ def _pictures(grid: Grid) -> list[Claim]:
         return [*found, untested("figure 9a", says)]
     holds = 2 * len(worst) >= len(all_sizes)
     text = f"at {len(worst)} of {len(all_sizes)} k"
-    return [*found, Claim("figure 9a", says, text, holds, "" if holds else ANOTHER_PICTURE)]
+    return [*found, judged("figure 9a", says, text, holds, ANOTHER_PICTURE)]
 
 
 def _times(grid: Grid, results: Sequence[Result]) -> list[Claim]:
@@ -257,7 +223,7 @@ def _fastest(grid: Grid, results: Sequence[Result]) -> Claim:
     text = f"plain twins: fastest in {first} of {len(cases)} cases, with TFRP second in {second}"
     why = "phase II in NumPy costs about as much as Centroid, whose steps are vectorised; in the paper's C++ it did not"
     holds = second == len(cases)
-    return Claim("figure 10", says, text, holds, "" if holds else why)
+    return judged("figure 10", says, text, holds, why)
 
 
 def _small_addition(grid: Grid, results: Sequence[Result]) -> Claim:
@@ -272,7 +238,7 @@ def _small_addition(grid: Grid, results: Sequence[Result]) -> Claim:
     text = ", ".join(f"{base}: {np.median(ratios):.2f} times in the median" for base, ratios in times.items())
     holds = all(float(np.median(ratios)) < 1.2 for ratios in times.values())
     why = "Centroid's own steps are quick in NumPy, so that phase II weighs more"
-    return Claim("figures 10 to 12", says, f"plain twins, {text}", holds, "" if holds else why)
+    return judged("figures 10 to 12", says, f"plain twins, {text}", holds, why)
 
 
 def _ratio(grid: Grid, where: str, says: str, data: str, k: int, said: float) -> Claim:
@@ -283,9 +249,7 @@ def _ratio(grid: Grid, where: str, says: str, data: str, k: int, said: float) ->
     ours = centroid / tfrp
     text = f"plain twins {ours:.2f} times, shoal's kernels {kernels:.2f} times"
     holds = said / 2 <= ours <= said * 2
-    return Claim(
-        where, says, text, holds, "" if holds else "within a factor of two would be a yes; another implementation"
-    )
+    return judged(where, says, text, holds, "within a factor of two would be a yes; another implementation")
 
 
 def _slowest(grid: Grid, where: str, data: str) -> Claim:
@@ -297,7 +261,7 @@ def _slowest(grid: Grid, where: str, data: str) -> Claim:
     text = f"plain twins, k={','.join(map(str, sizes))}: {min(ratios):.0f} to {max(ratios):.0f} times"
     why = "the ratio grows with n; a search of all pairs is one matrix product in NumPy, which the paper's C++ had not"
     holds = min(ratios) > 1000
-    return Claim(where, says, text, holds, "" if holds else why)
+    return judged(where, says, text, holds, why)
 
 
 def growth(scalability: Sequence[Result]) -> list[Claim]:
@@ -319,7 +283,7 @@ def growth(scalability: Sequence[Result]) -> list[Claim]:
         text = f"plain twin n^{ours:.2f} up to {upto:,} records, shoal's kernel n^{kernels:.2f}"
         holds = abs(ours - power) <= 0.35
         why = "fixed costs of NumPy's calls count at these sizes" if ours < power else "the data outgrow the caches"
-        found.append(Claim("figure 13", says, text, holds, "" if holds else why))
+        found.append(judged("figure 13", says, text, holds, why))
     return [*found, _one_order(scalability)]
 
 
@@ -332,8 +296,7 @@ def _one_order(scalability: Sequence[Result]) -> Claim:
     ratios = [plain[n, "Centroid"] / plain[n, "TFRP"] for n in sizes]
     text = f"plain twins {min(ratios):.1f} to {max(ratios):.1f} times, {ratios[-1]:.1f} at {sizes[-1]:,} records"
     holds = 5 <= ratios[-1] <= 20
-    why = "phase II in NumPy takes most of TFRP's time" if not holds else ""
-    return Claim("figure 13", says, text, holds, why)
+    return judged("figure 13", says, text, holds, "phase II in NumPy takes most of TFRP's time")
 
 
 def exponent(points: Sequence[tuple[int, float]]) -> float:
@@ -342,21 +305,21 @@ def exponent(points: Sequence[tuple[int, float]]) -> float:
     return float(np.polyfit(n, seconds, 1)[0])
 
 
-def _trees(trees: Sequence[Mapping[str, Any]]) -> list[Claim]:
+def _trees(trees: Sequence[Any]) -> list[Claim]:
     """Compare the claims of section 2.3 about minimum spanning trees with ours."""
     says = "MST partitioning loses more than Diameter unless the records are in well-separated clusters"
     slower = "MST partitioning takes longer than Centroid"
     if not trees:
         return [untested("section 2.3", says), untested("section 2.3", slower)]
-    clustered = [row for row in trees if row["data"].startswith("eia")]
-    spread = [row for row in trees if not row["data"].startswith("eia")]
-    more = [row for row in spread if row["mst"] > row["diameter"]]
-    less = [row for row in clustered if row["mst"] < row["diameter"]]
+    clustered = [row for row in trees if row.data.startswith("eia")]
+    spread = [row for row in trees if not row.data.startswith("eia")]
+    more = [row for row in spread if row.mst > row.diameter]
+    less = [row for row in clustered if row.mst < row.diameter]
     text = (
         f"Census and Tarragona: more at {len(more)} of {len(spread)} k; "
         f"EIA, which is clustered: less at {len(less)} of {len(clustered)}"
     )
-    longer = [row for row in trees if row["mst_seconds"] > row["centroid_seconds"]]
+    longer = [row for row in trees if row.mst_seconds > row.centroid_seconds]
     return [
         Claim("section 2.3", says, text, len(more) == len(spread)),
         Claim("section 2.3", slower, f"in {len(longer)} of {len(trees)} cases", len(longer) == len(trees)),

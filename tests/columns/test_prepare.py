@@ -7,7 +7,8 @@ from hypothesis import given
 
 import shoal
 from shoal import SchemaError
-from shoal.columns.prepare import categories_in_order, date_units, prepare
+from shoal.columns.numbers import date_units
+from shoal.columns.prepare import categories_in_order, prepare
 from shoal.columns.schema import Roles, Schema, as_settings
 from strategies import mixed_tables
 

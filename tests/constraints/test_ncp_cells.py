@@ -10,7 +10,7 @@ from shoal.errors import ParameterError
 from shoal.incremental.collection import begin
 from shoal.job import StreamSettings
 from shoal.measures import ncp
-from shoal.space.ncp_weights import penalty_columns
+from shoal.space.ncp_weights import ncp_columns
 from shoal.stream.from_job import stream_of
 
 N = 240
@@ -79,7 +79,7 @@ def test_large_cells_are_cut_along_hierarchies():
         table, k=20, quasi_identifiers=table.column_names, objective="ncp", truthful=True, seed=1, **settings
     )
     columns = kernels.NcpTable(N)
-    for column in penalty_columns(release.original, release.schema).values():
+    for column in ncp_columns(release.original, release.schema).values():
         column.add_to(columns, np.arange(N))
     cut = kernels.ncp_specialise(columns, 20)
 

@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import reference
 from papers import data_and_results as material
 from papers.data_and_results import agreement
-from papers.fmdav import Report, numpy_mdav
+from papers.fmdav import PAPER, numpy_mdav
 from papers.fmdav.ablation import STRATEGIES, Result, ablate, ablation_table, variants
 from papers.fmdav.sorting import compare_sorting, list_lengths, sorting_table, ways_to_find_smallest
+from papers.paper import Run
 from shoal import datasets, partition
 from shoal.arrays import standardize
 from shoal.errors import ParameterError
@@ -68,43 +70,11 @@ def test_single_precision_keeps_the_cell_sizes_and_nearly_the_loss(n):
 
 @given(seed=st.integers(0, 10**6), n=st.integers(4, 60), k=st.integers(2, 8))
 @settings(max_examples=50, deadline=None)
-def test_traditional_mdav_is_the_obvious_one_even_with_ties(seed, n, k):
+def test_traditional_mdav_is_its_definition_even_with_ties(seed, n, k):
     k = min(k, n)
     X = tied(n, seed=seed)
 
-    assert np.array_equal(numpy_mdav(X, k), obvious_mdav(X, k))
-
-
-def obvious_mdav(X, k):
-    """MDAV one record at a time; a tie goes to the lowest record number."""
-    labels = [-1] * len(X)
-    rest = list(range(len(X)))
-    n_cells = 0
-
-    def distance(record, point):
-        return sum((a - b) ** 2 for a, b in zip(X[record], point, strict=True))
-
-    def farthest(point):
-        return min(rest, key=lambda record: (-distance(record, point), record))
-
-    def take(point):
-        nonlocal rest, n_cells
-        for record in sorted(rest, key=lambda record: (distance(record, point), record))[:k]:
-            labels[record] = n_cells
-        rest = [record for record in rest if labels[record] < 0]
-        n_cells += 1
-
-    while len(rest) >= 2 * k:
-        p = X[farthest(np.ascontiguousarray(X[rest].T).mean(axis=1))]
-        take(p)
-        take(X[farthest(p)])
-    left = rest
-    if len(left) >= k:
-        return np.array([n_cells if label < 0 else label for label in labels])
-    centroids = [X[np.array(labels) == cell].mean(axis=0) for cell in range(n_cells)]
-    for record in left:
-        labels[record] = min(range(n_cells), key=lambda cell: (distance(record, centroids[cell]), cell))
-    return np.array(labels)
+    assert np.array_equal(numpy_mdav(X, k), reference.mdav(X, k))
 
 
 @pytest.mark.parametrize("switch", EXACT)
@@ -244,8 +214,9 @@ def test_a_sample_holds_different_records_of_the_source():
 
 
 def test_the_numbers_are_saved_with_versions_and_seed_and_without_paths(tmp_path):
-    report = Report(tmp_path / "new", k=5, seed=9)
-    report.save()
+    run = Run(tmp_path / "new" / "fmdav.json", PAPER.rows)
+    run.begin(k=5, seed=9)
+    run.add("sorting", compare_sorting(10, seconds=0))
     saved = (tmp_path / "new" / "fmdav.json").read_text()
 
     assert json.loads(saved)["seed"] == 9

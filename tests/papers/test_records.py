@@ -7,10 +7,8 @@ from papers_shell import papers_command
 
 
 def test_every_set_gets_a_line_and_the_losses_fall_from_left_to_right(tmp_path):
-    saved = tmp_path / "records.json"
-    arguments = ("records", "-k", "10", "--seconds", "0.5", "--output", str(saved))
-    outcome = papers_command(*arguments)
-    lines = json.loads(saved.read_text())["records"]
+    outcome = papers_command("records", "-k", "10", "--seconds", "0.5", "--output", tmp_path)
+    lines = json.loads((tmp_path / "records.json").read_text())["records"]
 
     assert outcome.exit_code == 0
     assert [line["name"] for line in lines] == ["census", "tarragona", "eia-11"]

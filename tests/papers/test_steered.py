@@ -4,15 +4,15 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from papers_shell import papers_command
 
 from papers import steered
+from papers.paper import read
 from papers.steered import (
     Data,
     K,
     bound,
     claims,
-    command,
     in_orders,
     kept_from,
     kept_from_weight,
@@ -62,15 +62,16 @@ def test_the_command_prints_and_saves_the_numbers(tmp_path, monkeypatch):
     census = steered.moderately_correlated()
     few = Data("MCD", census.X[:60], Codes(np.arange(60), 60, True))
     monkeypatch.setattr(steered, "figures", lambda: [(perfectly_correlated(1000), 0.05), (few, 0.1)])
-    said = CliRunner().invoke(command, ["--output", str(tmp_path)], catch_exceptions=False)
+    said = papers_command("steered", "--output", tmp_path)
     saved = json.loads((tmp_path / "steered.json").read_text())
 
     assert "keeps t=0.05 from weight 99 on (the paper: 99)" in said.output
     assert len([r for r in saved["results"] if r["weight"] is None]) == 5
-    assert (tmp_path / "mcd-t0.1.png").exists()
+    assert (tmp_path / "steered-mcd-t0.1.png").exists()
     assert {line["baseline"] for line in saved["baselines"]} == set(BASELINES)
     assert "from 99 on in record order" in " ".join(said.output.split())
-    assert [claim.holds for claim in claims(saved) if "weight 99" in claim.says] == [True]
+    content = read(tmp_path / "steered.json", steered.PAPER.rows)
+    assert [claim.holds for claim in claims(content) if "weight 99" in claim.says] == [True]
 
 
 @pytest.mark.parametrize("name", BASELINES)

@@ -6,12 +6,13 @@ import pytest
 from papers_shell import papers_command
 
 from papers import tfrp
-from papers.claims import NOT_MEASURED
+from papers.claims import NOT_MEASURED, as_text
 from papers.data_and_results import Missing, agreement
+from papers.paper import Run
 from papers.tfrp.claims import claims, exponent, growth
 from papers.tfrp.images import block_sets, blocks, picture
 from papers.tfrp.methods import BASES, METHODS, SCATTERED, Limit, Result, measure
-from papers.tfrp.pictures import draw
+from papers.tfrp.pictures import figures
 from papers.tfrp.plain import PLAIN, phase_two
 from papers.tfrp.printed import SIZES, TABLE_2, table_2
 from shoal import datasets, partition
@@ -33,9 +34,9 @@ def tiny_sets():
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    report = tfrp.Report(tmp_path_factory.mktemp("tfrp"), seed=3)
-    tfrp.run(report, tiny_sets(), TINY, sizes=(5, 9, 45))
-    return report
+    run = Run(tmp_path_factory.mktemp("tfrp") / "tfrp.json", tfrp.PAPER.rows)
+    tfrp.fill(run, tiny_sets(), TINY, 3, sizes=(5, 9, 45))
+    return run
 
 
 def test_the_six_methods_are_those_of_the_registry():
@@ -55,7 +56,7 @@ def test_table_2_is_complete():
 
 
 def test_all_is_printed_with_the_papers_numbers_beside(report):
-    text = tfrp.texts(report)
+    text = tfrp.tables(report.content) + as_text(claims(report.content))
 
     assert "of 18 entries agree" in text
     assert "33.66" in text
@@ -66,38 +67,39 @@ def test_all_is_printed_with_the_papers_numbers_beside(report):
 
 
 def test_the_whole_table_agrees_where_the_data_are_whole(tmp_path):
-    report = tfrp.Report(tmp_path, seed=0)
-    tfrp.run(report, [datasets.census()], TINY, sizes=(10, 45))
+    run = Run(tmp_path / "tfrp.json", tfrp.PAPER.rows)
+    tfrp.fill(run, [datasets.census()], TINY, 0, sizes=(10, 45))
 
-    assert "4 of 4 entries agree" in tfrp.table_2_text(report.results)
-    assert tfrp.scalability_text(report.scalability) == ""
+    assert "4 of 4 entries agree" in tfrp.tables(run.content)
+    assert "Figure 13" not in tfrp.tables(run.content)
 
 
 def test_the_pictures_of_all_figures_are_drawn(report):
-    draw(report.results, report.scalability, report.folder)
+    drawn = dict(figures(report.content))
+    drawn["figure-5"].savefig(report.file.with_name("some.png"))
 
-    assert all((report.folder / f"tfrp-figure-{number}.png").is_file() for number in range(5, 14))
+    assert set(drawn) == {f"figure-{number}" for number in range(5, 14)}
 
 
 def test_the_numbers_are_saved_with_versions_and_without_paths(report):
-    saved = (report.folder / "tfrp.json").read_text()
+    saved = report.file.read_text()
 
     assert json.loads(saved)["seed"] == 3
     assert len(json.loads(saved)["results"]) == 6 * (4 * 3 + 4 * 2)
     assert len(json.loads(saved)["trees"]) == 4 * 3
-    assert str(report.folder) not in saved
+    assert str(report.file.parent) not in saved
 
 
 def test_what_was_not_measured_is_said():
     results = measure("tarragona", np.random.default_rng(0).normal(size=(60, 2)), 5)
-    found = claims({"results": [result._asdict() for result in results], "scalability": []})
+    found = claims({"results": results, "scalability": [], "trees": []})
 
     assert {claim.holds for claim in found if claim.where.startswith(("figure 8", "figure 11", "figure 13"))} == {None}
     assert {claim.why for claim in growth([])} == {NOT_MEASURED}
 
 
 def test_claims_of_figures_9_and_12_are_listed(report):
-    places = {claim.where for claim in claims(report.content())}
+    places = {claim.where for claim in claims(report.content)}
 
     assert {"figure 9a", "figure 9b", "figure 12", "figure 12b"} <= places
 
@@ -166,4 +168,4 @@ def test_the_command_runs(monkeypatch, tmp_path):
 def test_an_output_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ParameterError, match="cannot be created"):
-        tfrp.Report(tmp_path / "file" / "folder", seed=0)
+        Run(tmp_path / "file" / "folder" / "tfrp.json", tfrp.PAPER.rows)

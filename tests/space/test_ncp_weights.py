@@ -6,7 +6,7 @@ import reference
 from shoal import kernels
 from shoal.columns.hierarchy import Hierarchy
 from shoal.columns.schema import Column, ColumnSettings, Kind, Role
-from shoal.space.ncp_weights import Categories, Numbers, Tree, penalty_column
+from shoal.space.ncp_weights import Categories, Numbers, Tree, ncp_column
 
 JOBS = Hierarchy.of_rows(
     [
@@ -25,11 +25,11 @@ def column(kind, hierarchy=None, **settings):
 
 
 def penalty(values, *about, **settings):
-    return penalty_column(pa.chunked_array([pa.array(values)]), column(*about, **settings))
+    return ncp_column(pa.chunked_array([pa.array(values)]), column(*about, **settings))
 
 
 def penalties(found, labels):
-    return found.penalties(np.array(labels), max(labels) + 1).tolist()
+    return found.ncp_of(np.array(labels), max(labels) + 1).tolist()
 
 
 def test_a_number_counts_by_the_range_of_its_class():

@@ -17,7 +17,7 @@ from redis_streams import NAMES, aside, by_object, fill, running, use_up, worker
 from shoal.stream.redis_worker import FIELD, scripts, worker  # noqa: E402
 
 TEXTS = " ".join(text for name, text in vars(scripts).items() if name.isupper())
-COMMANDS = sorted(set(re.findall(r"(?:call|attempt)\('([A-Z]+)'", TEXTS)))
+COMMANDS = [*sorted(set(re.findall(r"(?:call|attempt)\('([A-Z]+)'", TEXTS))), "XREAD"]
 TIDY = {"target_length": 10**6, "side_length": 10**6, "trim_source": True, "on_error": "side"}
 NEWEST = "18446744073709551615-18446744073709551610"
 """An id after which only five more can follow."""

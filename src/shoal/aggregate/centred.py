@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.columns.numbers import as_numbers, halfway, less
-from shoal.columns.prepare import from_units
+from shoal.columns.numbers import as_numbers, from_units, halfway, less
 from shoal.columns.schema import Column
 from shoal.typing import Vector
 

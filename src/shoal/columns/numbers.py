@@ -4,7 +4,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.columns.prepare import date_units
 from shoal.typing import Vector
 
 Numbers = NDArray[np.int64] | NDArray[np.uint64] | Vector
@@ -38,3 +37,23 @@ def less(numbers: Numbers, pivot: int | float) -> Vector:
             wrapped = numbers.view(np.uint64) - np.uint64(pivot % 2**64)
             return wrapped.view(np.int64).astype(np.float64)
     return numbers.astype(np.float64) - pivot
+
+
+def date_units(values: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Return dates, none missing, as the integers in which Arrow stores them, in units of their type."""
+    return np.asarray(time_units(values, values.type))
+
+
+def time_units(values: pa.ChunkedArray | pa.Array, type_: pa.DataType) -> pa.Array:
+    """Return dates or times as int64, in the units of a type."""
+    return values.cast(type_).cast(_integers(type_)).cast(pa.int64())
+
+
+def from_units(units: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Return int64 as dates or times of the type in whose units they are."""
+    return units.cast(_integers(type_)).cast(type_)
+
+
+def _integers(type_: pa.DataType) -> pa.DataType:
+    """Return the integers in which Arrow stores a type of dates or times."""
+    return pa.int32() if type_.bit_width == 32 else pa.int64()

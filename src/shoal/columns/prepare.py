@@ -253,23 +253,3 @@ def categories_in_order(values: pa.ChunkedArray, column: Column) -> pa.Array:
         return listed_categories(values)
     distinct = pc.unique(decoded(values)).drop_null()
     return distinct.take(pc.sort_indices(distinct))
-
-
-def date_units(values: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Return dates, none missing, as the integers in which Arrow stores them, in units of their type."""
-    return np.asarray(time_units(values, values.type))
-
-
-def time_units(values: pa.ChunkedArray | pa.Array, type_: pa.DataType) -> pa.Array:
-    """Return dates or times as int64, in the units of a type."""
-    return values.cast(type_).cast(_integers(type_)).cast(pa.int64())
-
-
-def from_units(units: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Return int64 as dates or times of the type in whose units they are."""
-    return units.cast(_integers(type_)).cast(type_)
-
-
-def _integers(type_: pa.DataType) -> pa.DataType:
-    """Return the integers in which Arrow stores a type of dates or times."""
-    return pa.int32() if type_.bit_width == 32 else pa.int64()

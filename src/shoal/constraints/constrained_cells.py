@@ -7,7 +7,6 @@ grouped first, then the people within each group of households.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from shoal import kernels
@@ -15,7 +14,7 @@ from shoal.aggregate import Cells
 from shoal.columns.distribution import Distributions
 from shoal.columns.schema import Schema
 from shoal.constraints.bucket_steering import steered
-from shoal.constraints.constraints import Constraints, constraints_of
+from shoal.constraints.constraints import Constraints, Units, constraints_of, coordinates
 from shoal.constraints.enforce import enforce
 from shoal.constraints.merging import join_until_kept
 from shoal.constraints.ncp_cells import certain_cells
@@ -92,7 +91,7 @@ def group(
     cutting = total.part(0.0, CUTTING if constraints.kept else 1.0)
     with kernels.using(threads=threads):
         if constraints.households is not None:
-            cells = _within_households(constraints, schema, space, X, cut, k, cutting, total)
+            cells = _within_households(constraints, space, X, cut, k, cutting, total)
         else:
             if constraints.steering:
                 labels = _steered(constraints, X, k, cutting, method=method, seed=seed, **options)
@@ -124,30 +123,14 @@ def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[ModelOnColumn], stra
 
 
 def _within_households(
-    constraints: Constraints,
-    schema: Schema,
-    space: Space,
-    X: Matrix,
-    cut: Cut,
-    k: int,
-    cutting: Progress | None,
-    total: OneTotal,
+    constraints: Constraints, space: Space, X: Matrix, cut: Cut, k: int, cutting: Progress | None, total: OneTotal
 ) -> Cells:
     """Group whole households by the columns their members share, then the people of each group by the others."""
-    assert constraints.households is not None
-    dims = {axis.column.name: dims for axis, dims in zip(space.axes, space.dims(), strict=True)}
-    first = np.unique(constraints.households, return_index=True)[1]
-    of_households = coordinates(X, [dims[name] for name in constraints.shared])
-    cells = within(of_households[first], constraints.strata[first], cut)[constraints.households]
-    cells = join_until_kept(of_households, cells, constraints.strata, constraints.kept)
-    rest = [dims[column.name] for column in schema.quasi if column.name not in constraints.shared]
-    if not rest:
-        return Cells(cells, cells, tuple(constraints.shared))
-    of_people = coordinates(X, rest)
-    labels = _kept(of_people, within(of_people, cells, cut, cutting), k, constraints.kept, cells, total)
-    return Cells(labels, cells, tuple(constraints.shared))
-
-
-def coordinates(X: Matrix, parts: list[slice]) -> Matrix:
-    """Return some of the coordinates of all records."""
-    return np.ascontiguousarray(np.hstack([X[:, part] for part in parts]))
+    units = Units.of(constraints.boundaries, space, X)
+    groups = within(units.X, units.strata, cut)[units.of_record]
+    groups = join_until_kept(units.X[units.of_record], groups, constraints.strata, constraints.kept)
+    if not units.rest:
+        return Cells(groups, groups, tuple(constraints.shared))
+    of_people = coordinates(X, units.rest)
+    labels = _kept(of_people, within(of_people, groups, cut, cutting), k, constraints.kept, groups, total)
+    return Cells(labels, groups, tuple(constraints.shared))

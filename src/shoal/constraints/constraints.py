@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from shoal.columns.distribution import Distributions
@@ -16,7 +17,8 @@ from shoal.errors import ParameterError
 from shoal.models import Model, ModelOnColumn
 from shoal.models.model_on_column import counting_persons
 from shoal.models.table_columns import models_on_columns, refuse_impossible
-from shoal.typing import Labels
+from shoal.space.space import Space
+from shoal.typing import Labels, Matrix
 
 
 class Constraints(NamedTuple):
@@ -36,6 +38,11 @@ class Constraints(NamedTuple):
 
     steering: list[ModelOnColumn]
     """At most one model that only steers the partition."""
+
+    @property
+    def boundaries(self) -> "Boundaries":
+        """What no cell crosses."""
+        return Boundaries(self.strata, self.households, self.shared)
 
 
 def constraints_of(
@@ -63,6 +70,34 @@ class Boundaries(NamedTuple):
     strata: Labels
     households: Labels | None
     shared: list[str]
+
+
+class Units(NamedTuple):
+    """What is grouped first: records, or whole households by the columns that all their members share."""
+
+    X: Matrix
+    strata: Labels
+    of_record: Labels
+    """The unit of each record."""
+
+    rest: list[slice]
+    """Coordinates in which members of a household differ."""
+
+    @staticmethod
+    def of(borders: Boundaries, space: Space, X: Matrix) -> "Units":
+        """Return the units of records with these coordinates."""
+        if borders.households is None:
+            return Units(X, borders.strata, np.arange(len(X)), [])
+        first = np.unique(borders.households, return_index=True)[1]
+        dims = {axis.column.name: part for axis, part in zip(space.axes, space.dims(), strict=True)}
+        shared = coordinates(X, [dims[name] for name in borders.shared])[first]
+        rest = [part for name, part in dims.items() if name not in borders.shared]
+        return Units(shared, borders.strata[first], borders.households, rest)
+
+
+def coordinates(X: Matrix, parts: list[slice]) -> Matrix:
+    """Return some of the coordinates of all records."""
+    return np.ascontiguousarray(np.hstack([X[:, part] for part in parts]))
 
 
 def boundaries_of(table: pa.Table, schema: Schema, k: int) -> Boundaries:

@@ -25,7 +25,7 @@ from shoal.methods.within_strata import within
 from shoal.models import Model
 from shoal.models.model_on_column import vetoes_of
 from shoal.progress import OneTotal
-from shoal.space.ncp_weights import PenaltyColumn, Tree, penalty_columns
+from shoal.space.ncp_weights import NcpColumn, Tree, ncp_columns
 from shoal.typing import Labels, Matrix, Progress, Seed
 
 METHODS = ("auto",)
@@ -110,7 +110,7 @@ def certain_cells(
     check_options(ALGORITHMS["auto"].function, "Objective 'ncp'", options)
     settings = {"effort": "normal", "seconds": None, "interrupt": "raise", **options}
     check_effort(**settings)
-    columns = list(penalty_columns(table, schema).values())
+    columns = list(ncp_columns(table, schema).values())
     X = np.ascontiguousarray(np.hstack([column.encode() for column in columns]))
     whole = OneTotal(progress, len(X))
 
@@ -134,12 +134,12 @@ def certain_cells(
     return renumbered(labels)
 
 
-def _has_trees(columns: Sequence[PenaltyColumn]) -> bool:
+def _has_trees(columns: Sequence[NcpColumn]) -> bool:
     """Return whether an ancestor is published: one that many records share cannot be lowered by moving single ones."""
     return any(isinstance(column, Tree) for column in columns)
 
 
-def _table_of(columns: Sequence[PenaltyColumn], records: Labels) -> kernels.NcpTable:
+def _table_of(columns: Sequence[NcpColumn], records: Labels) -> kernels.NcpTable:
     """Return some of the records as the kernels take them."""
     table = kernels.NcpTable(len(records))
     for column in columns:
@@ -147,7 +147,7 @@ def _table_of(columns: Sequence[PenaltyColumn], records: Labels) -> kernels.NcpT
     return table
 
 
-def _specialised(columns: Sequence[PenaltyColumn], k: int, strata: Labels) -> Labels:
+def _specialised(columns: Sequence[NcpColumn], k: int, strata: Labels) -> Labels:
     """Return the cells that cuts along hierarchies make in each stratum."""
     labels, n_cells = np.empty_like(strata), 0
     for records in members_of(strata):
@@ -156,12 +156,12 @@ def _specialised(columns: Sequence[PenaltyColumn], k: int, strata: Labels) -> La
     return labels
 
 
-def _better(columns: Sequence[PenaltyColumn], one: Labels, other: Labels) -> Labels:
+def _better(columns: Sequence[NcpColumn], one: Labels, other: Labels) -> Labels:
     """Return the cells of the lower penalty."""
 
     def loss(labels: Labels) -> float:
         sizes = np.bincount(labels)
-        return float(sum(column.weight * column.penalties(labels, len(sizes)) @ sizes for column in columns))
+        return float(sum(column.weight * column.ncp_of(labels, len(sizes)) @ sizes for column in columns))
 
     return other if loss(other) < loss(one) else one
 
@@ -196,7 +196,7 @@ def _budget(n_records: int, k: int, effort: str, seconds: float | None, recoded:
 
 
 def _searched(
-    columns: Sequence[PenaltyColumn],
+    columns: Sequence[NcpColumn],
     X: Matrix,
     labels: Labels,
     constraints: Constraints,

@@ -9,7 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.equivalence import value_counts
-from shoal.columns.prepare import date_units, decoded, one_missing
+from shoal.columns.numbers import date_units
+from shoal.columns.prepare import decoded, one_missing
 from shoal.columns.schema import Kind, is_text, natural_kind, value_type
 from shoal.sources import ColumnLabels
 

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from shoal import kernels
 from shoal.aggregate import Cells
 from shoal.columns.schema import Schema
-from shoal.constraints.constrained_cells import coordinates
-from shoal.constraints.constraints import Boundaries, Constraints, boundaries_of, constraints_of
+from shoal.constraints.constraints import Constraints, Units, boundaries_of, constraints_of, coordinates
 from shoal.constraints.enforce import enforce
 from shoal.constraints.merging import join_until_kept
 from shoal.errors import GuaranteeError, ShoalWarning
@@ -78,13 +77,13 @@ def base_cells(task: Task, table: pa.Table, space: Space, X: Matrix) -> Arrays:
         Their coordinates.
     """
     borders = boundaries_of(table, task.schema, ANY_SIZE)
-    units = _Units.of(borders, space, X)
+    units = Units.of(borders, space, X)
     enough = np.bincount(units.strata)[units.strata] >= task.job.k
     points, strata = np.ascontiguousarray(units.X[enough]), renumbered(units.strata[enough])
     labels = within(points, strata, task.cut, None if units.rest else task.progress, task.threads)
     if borders.households is None:
         labels = _kept_if_possible(task, table.filter(pa.array(enough)), points, labels, strata)
-    found = {units.name: _at_positions(labels, enough)[units.of_record]}
+    found = {_grouped(borders.households): _at_positions(labels, enough)[units.of_record]}
     if not strata.any():
         # Computed now, since time is short when the collection ends.
         with kernels.using(threads=task.threads):
@@ -103,9 +102,9 @@ def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays
         If a stratum has too few records, households or subjects, or if a model cannot be satisfied.
     """
     bounds = constraints_of(table, task.schema, task.job.k, task.job.models)
-    units = _Units.of(Boundaries(*bounds[:3]), space, X)
+    units = Units.of(bounds.boundaries, space, X)
     known = np.full(len(units.X), NO_CELL, dtype=np.int64)
-    labels = base[units.name]
+    labels = base[_grouped(bounds.households)]
     known[units.of_record[: len(labels)]] = labels
     joined = _join_strata(task, units, known, base.get("neighbours"))[units.of_record]
     with kernels.using(threads=task.threads):
@@ -123,25 +122,9 @@ def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays
         return Cells(people, groups, tuple(bounds.shared))
 
 
-class _Units(NamedTuple):
-    """Units grouped first: records, or whole households by the columns that all their members share."""
-
-    name: str
-    X: Matrix
-    strata: Labels
-    of_record: Labels
-    rest: list[slice]
-    """Coordinates in which members of a household differ."""
-
-    @staticmethod
-    def of(borders: Boundaries, space: Space, X: Matrix) -> "_Units":
-        if borders.households is None:
-            return _Units("cells", X, borders.strata, np.arange(len(X)), [])
-        first = np.unique(borders.households, return_index=True)[1]
-        dims = {axis.column.name: part for axis, part in zip(space.axes, space.dims(), strict=True)}
-        shared = coordinates(X, [dims[name] for name in borders.shared])[first]
-        rest = [part for name, part in dims.items() if name not in borders.shared]
-        return _Units("groups", shared, borders.strata[first], borders.households, rest)
+def _grouped(households: Labels | None) -> str:
+    """Return the name of the array that holds the cells, or the groups of whole households."""
+    return "cells" if households is None else "groups"
 
 
 def _kept(X: Matrix, labels: Labels, k: int, bounds: Constraints, strata: Labels) -> Labels:
@@ -192,7 +175,7 @@ def _kept_if_possible(task: Task, table: pa.Table, X: Matrix, labels: Labels, st
         return labels
 
 
-def _join_strata(task: Task, units: _Units, known: Labels, neighbours: Labels | None) -> Labels:
+def _join_strata(task: Task, units: Units, known: Labels, neighbours: Labels | None) -> Labels:
     """Join late units to the cells of the base, stratum by stratum."""
     one = not units.strata.any()
     if one and (known[: np.count_nonzero(known >= 0)] >= 0).all():
@@ -221,7 +204,7 @@ def _join_one(task: Task, X: Matrix, known: Labels, neighbours: Labels | None) -
     return join(X, base, task.job.k, task.variant, task.job.seed, **settings)
 
 
-def _people(task: Task, units: _Units, X: Matrix, groups: Labels, base: Arrays) -> Labels:
+def _people(task: Task, units: Units, X: Matrix, groups: Labels, base: Arrays) -> Labels:
     """Return the cells of people within groups of households; unchanged groups keep their cells."""
     if not units.rest:
         return groups

@@ -186,18 +186,25 @@ class RedisSettings(Settings):
     trim_source: bool = Field(False, strict=True, description="remove entries from the source once they are committed")
 
 
-class StreamSettings(Settings):
-    """What makes a job one for `shoal stream` and `shoal worker`."""
+class StreamRules(Settings):
+    """When a tuple of a stream is due, and what its window does."""
 
     delay: Whole | None = Field(
         None, ge=1, description="number of tuples that may arrive after a tuple before it is released"
     )
-    max_age: Number | None = Field(None, gt=0, description="maximum age of a tuple")
-    order_weight: Number = Field(0.0, ge=0, description="weight of one position of the stream in distances")
+    max_age: Number | None = Field(None, gt=0, description="maximum age of a tuple in seconds")
+    order_weight: Number = Field(
+        0.0, ge=0, allow_inf_nan=False, description="weight of one position of the stream in distances"
+    )
     max_cell: Whole | None = Field(None, description="maximum size of a cell that grows by close tuples")
     ranges: dict[str, tuple[Plain, Plain]] = Field({}, description="lowest and highest value of columns")
     adapt: Number = Field(0.0, ge=0, le=1, description="share by which learned ranges move")
     on_error: Literal["fail", "side"] = Field("fail", description="what becomes of tuples that cannot be used")
+
+
+class StreamSettings(StreamRules):
+    """What makes a job one for `shoal stream` and `shoal worker`."""
+
     redis: RedisSettings | None = Field(None, description="where a worker reads and writes")
 
 

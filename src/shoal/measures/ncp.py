@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.columns.schema import Schema
-from shoal.space.ncp_weights import penalty_columns
+from shoal.space.ncp_weights import ncp_columns
 from shoal.typing import Labels
 
 
@@ -70,8 +70,8 @@ def ncp(table: pa.Table, schema: Schema, labels_of: Mapping[str, Labels]) -> Ncp
     {'age': 37.5, 'sex': 50.0}
     """
     columns = {}
-    for name, column in penalty_columns(table, schema).items():
+    for name, column in ncp_columns(table, schema).items():
         sizes = np.bincount(labels_of[name])
-        found = column.penalties(labels_of[name], len(sizes))
+        found = column.ncp_of(labels_of[name], len(sizes))
         columns[name] = float(100 * (found * sizes).sum() / max(int(sizes.sum()), 1))
     return Ncp(float(np.mean(list(columns.values()))) if columns else 0.0, columns)

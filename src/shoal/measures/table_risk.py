@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from shoal.columns.coarse import read_coarse
 from shoal.columns.equivalence import class_ids, value_codes
-from shoal.columns.prepare import date_units, decoded
+from shoal.columns.numbers import date_units
+from shoal.columns.prepare import decoded
 from shoal.columns.schema import Kind, Role, Schema
 from shoal.kernels.parallel_calls import column_by_column
 from shoal.measures.class_risk import ClassRisk, Uniqueness, class_risk, uniqueness

@@ -1,4 +1,4 @@
-"""Penalty: what a column counts in the normalised certainty penalty (NCP), as numbers, categories or a hierarchy.
+"""NCP: what a column counts in the normalised certainty penalty (NCP), as numbers, categories or a hierarchy.
 
 A column counts as it is published: an interval or a period by its width, a set by its categories, an ancestor by the
 leaves below it. Columns that publish a mean, a mode or the like count as their kind does.
@@ -41,7 +41,7 @@ class Numbers:
         """Add some of the records to a table of the search."""
         table.numbers(self.values[records], self.width, self.weight)
 
-    def penalties(self, labels: Labels, n_cells: int) -> Vector:
+    def ncp_of(self, labels: Labels, n_cells: int) -> Vector:
         """Return the penalty of each class, not weighted; shape (n_cells,)."""
         known = ~np.isnan(self.values)
         low, high = np.full(n_cells, np.inf), np.full(n_cells, -np.inf)
@@ -79,7 +79,7 @@ class Categories:
         """Add some of the records to a table of the search."""
         table.categories(self.codes[records], self.n_values, self.weight)
 
-    def penalties(self, labels: Labels, n_cells: int) -> Vector:
+    def ncp_of(self, labels: Labels, n_cells: int) -> Vector:
         """Return the penalty of each class, not weighted; shape (n_cells,)."""
         pairs = np.unique(labels * self.n_values + self.codes)
         n_distinct = np.bincount(pairs // self.n_values, minlength=n_cells)
@@ -110,7 +110,7 @@ class Tree:
         """The penalty of each node; shape (n_nodes,)."""
         return np.asarray((self.sizes - 1) / max(len(self.nodes) - 1, 1), dtype=np.float64)
 
-    def penalties(self, labels: Labels, n_cells: int) -> Vector:
+    def ncp_of(self, labels: Labels, n_cells: int) -> Vector:
         """Return the penalty of each class, not weighted; shape (n_cells,)."""
         found = np.zeros(n_cells)
         for level in reversed(range(self.nodes.shape[1])):
@@ -144,12 +144,12 @@ def _main_coordinates(points: Matrix, shares: Vector, n_dims: int) -> Matrix:
     return np.asarray(np.einsum("ij,jk->ik", centred, axes))
 
 
-PenaltyColumn = Numbers | Categories | Tree
+NcpColumn = Numbers | Categories | Tree
 
 
-def penalty_columns(table: pa.Table, schema: Schema) -> dict[str, PenaltyColumn]:
+def ncp_columns(table: pa.Table, schema: Schema) -> dict[str, NcpColumn]:
     """Return what each quasi-identifier of a prepared table counts in the penalty."""
-    found = {column.name: penalty_column(table[column.name], column) for column in schema.quasi}
+    found = {column.name: ncp_column(table[column.name], column) for column in schema.quasi}
     n_trees = sum(isinstance(column, Tree) for column in found.values())
     return {
         name: replace(column, n_dims=max(TREE_DIMS // n_trees, 2)) if isinstance(column, Tree) else column
@@ -157,7 +157,7 @@ def penalty_columns(table: pa.Table, schema: Schema) -> dict[str, PenaltyColumn]
     }
 
 
-def penalty_column(values: pa.ChunkedArray, column: Column) -> PenaltyColumn:
+def ncp_column(values: pa.ChunkedArray, column: Column) -> NcpColumn:
     """Return what one column counts."""
     weight = column.settings.weight
     if column.hierarchy is not None and column.form != "set":

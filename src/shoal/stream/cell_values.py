@@ -17,7 +17,7 @@ from shoal import kernels
 from shoal.aggregate.median import middle_ranks
 from shoal.aggregate.members import Members
 from shoal.columns.categories import category_codes, sorted_categories
-from shoal.columns.prepare import from_units, time_units
+from shoal.columns.numbers import from_units, time_units
 from shoal.columns.schema import Column, Kind, value_type
 from shoal.stream.contiguous import as_array, floats_of, is_plain
 from shoal.stream.keys import MISSING, Keys, keys_of

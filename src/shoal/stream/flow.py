@@ -30,7 +30,7 @@ from shoal.stream.cell_values import Encoded, publish
 from shoal.stream.clock import Clock
 from shoal.stream.contiguous import floats_of, is_plain, no_rows, one_batch, together
 from shoal.stream.keys import MISSING, Keys, keys_of, tags_of
-from shoal.stream.rules import Rules, as_rules, refuse_unknown
+from shoal.stream.rules import Rules, as_rules
 from shoal.stream.stream_columns import Layout
 from shoal.stream.summary import Summary
 from shoal.stream.unit_ranges import EPOCH
@@ -176,10 +176,9 @@ class Stream:
         seed: Seed = None,
         **unknown: Any,
     ) -> None:
-        refuse_unknown(unknown)
         check_seed(seed)
-        given = {name: value for name, value in locals().items() if name in Rules.__dataclass_fields__ and name != "k"}
-        self._begin(as_rules(k, **given), on_side, clock)
+        given = {name: value for name, value in locals().items() if name in Rules.model_fields and name != "k"}
+        self._begin(as_rules(k, **given, **unknown), on_side, clock)
 
     def _begin(self, rules: Rules, on_side: OnSide | None, clock: Callable[[], float]) -> None:
         self._lock = threading.RLock()

@@ -1,77 +1,64 @@
-"""Rules: the options of a stream, validated once, and stored in its checkpoints."""
+"""Rules: the options of a stream, validated once, and stored in its checkpoints.
+
+The settings of columns and the models are those of a release, the options of the window those of a job's table
+``[stream]``. Checked here is what a stream has to know before it has seen a table, and what it does not support.
+"""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from numbers import Real
 from typing import Any
 
-from shoal.arrays import as_cell_size
-from shoal.columns.schema import ColumnSettings, Kind, as_names, as_settings
-from shoal.errors import ParameterError, did_you_mean
+from pydantic import Field
+
+from shoal.arrays import as_k
+from shoal.columns.prepare import Missing
+from shoal.columns.schema import ColumnSettings, Kind, as_names
+from shoal.errors import ParameterError
+from shoal.job import Models, StreamRules
 from shoal.models import LDiversity, Model
-from shoal.models.serialization import as_models, settings_of
-
-MISSING_POLICIES = ("error", "own-value")
-ERROR_POLICIES = ("fail", "side")
+from shoal.models.serialization import as_models
+from shoal.settings import Whole, validated
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(StreamRules):
     """The options of `shoal.stream.Stream`, in plain values."""
 
-    k: int
-    quasi_identifiers: tuple[str, ...] | None
-    delay: int | None
-    max_age: float | None
-    order_weight: float
-    subject: str | None
-    max_cell: int | None
-    ranges: dict[str, tuple[Any, Any]]
-    adapt: float
-    columns: dict[str, ColumnSettings]
-    confidential: tuple[str, ...]
-    other: tuple[str, ...]
-    identifiers: tuple[str, ...]
-    models: tuple[Model, ...]
-    missing: str
-    on_error: str
-    tracked: tuple[str, ...]
+    k: Whole
+    quasi_identifiers: tuple[str, ...] | None = None
+    subject: str | None = None
+    ranges: dict[str, tuple[Any, Any]] = Field({})
+    columns: dict[str, ColumnSettings] = Field({})
+    confidential: tuple[str, ...] = ()
+    other: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    models: Models = ()
+    missing: Missing = "error"
+    tracked: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuse rules that contradict each other, and settings that a stream does not support."""
         self._check_window()
-        self._check_numbers()
-        self._check_columns()
+        self._check_roles()
+        for name, setting in self.columns.items():
+            _check_setting(name, setting)
+        for model in self.models:
+            _check_model(model)
+        self._check_mentioned()
 
     def _check_window(self) -> None:
-        as_cell_size(self.k, self.k)
         if self.delay is None and self.max_age is None:
             raise ParameterError("Say when a tuple is due: delay= in tuples, max_age= in seconds, or both.")
-        if self.delay is not None:
-            _whole("delay", self.delay)
-            if self.delay < self.k - 1:
-                raise ParameterError(
-                    f"delay={self.delay} is too short for k={self.k}: a tuple has to wait for k-1={self.k - 1} others "
-                    "before a cell can close. Raise delay= or lower k."
-                )
-        if self.max_age is not None and not (_is_number(self.max_age) and self.max_age > 0):
-            raise ParameterError(f"max_age={self.max_age!r} is not a number of seconds above 0.")
+        if self.delay is not None and self.delay < self.k - 1:
+            raise ParameterError(
+                f"delay={self.delay} is too short for k={self.k}: a tuple has to wait for k-1={self.k - 1} others "
+                "before a cell can close. Raise delay= or lower k."
+            )
+        if self.max_cell is not None and self.max_cell < self.k:
+            raise ParameterError(f"max_cell={self.max_cell} is below k={self.k}; a cell holds at least k.")
 
-    def _check_numbers(self) -> None:
-        if not (_is_number(self.order_weight) and 0 <= self.order_weight < math.inf):
-            raise ParameterError(f"order_weight={self.order_weight!r} is not a number of at least 0.")
-        if self.max_cell is not None:
-            _whole("max_cell", self.max_cell)
-            if self.max_cell < self.k:
-                raise ParameterError(f"max_cell={self.max_cell} is below k={self.k}; a cell holds at least k.")
-        if not (_is_number(self.adapt) and 0 <= self.adapt <= 1):
-            raise ParameterError(f"adapt={self.adapt!r} is not a share between 0 and 1.")
-        for policy, known in ((self.missing, MISSING_POLICIES), (self.on_error, ERROR_POLICIES)):
-            if policy not in known:
-                raise ParameterError(f"{policy!r} is not a policy here. Policies: {', '.join(known)}.")
-
-    def _check_columns(self) -> None:
+    def _check_roles(self) -> None:
         roles = [*(self.quasi_identifiers or ()), *self.confidential, *self.other, *self.identifiers, *self.tracked]
         twice = sorted({name for name in roles if roles.count(name) > 1})
         if twice:
@@ -80,11 +67,6 @@ class Rules:
             raise ParameterError(
                 f"The subject column {self.subject!r} cannot be an identifier or quasi-identifier too."
             )
-        for name, setting in self.columns.items():
-            _check_setting(name, setting)
-        for model in self.models:
-            _check_model(model)
-        self._check_mentioned()
 
     def _check_mentioned(self) -> None:
         """Refuse an option for a column without the role it needs, since it would have no effect."""
@@ -99,14 +81,9 @@ class Rules:
             raise ParameterError("Several models name the same column. Give each column one l.")
 
     @cached_property
-    def weights(self) -> dict[str, float]:
-        """The weights of columns in distances."""
-        return {name: setting.weight for name, setting in self.columns.items()}
-
-    @cached_property
-    def ordinal(self) -> dict[str, tuple[str, ...]]:
-        """The levels of ordinal columns, lowest first."""
-        return {name: tuple(map(str, setting.order)) for name, setting in self.columns.items() if setting.order}
+    def ordinal(self) -> tuple[str, ...]:
+        """The columns with levels."""
+        return tuple(name for name, setting in self.columns.items() if setting.order)
 
     def of_kind(self, kind: Kind) -> tuple[str, ...]:
         """Return the columns declared to be of a kind."""
@@ -119,27 +96,32 @@ class Rules:
 
     def plain(self) -> dict[str, Any]:
         """Return the rules in plain values, which `as_rules` takes."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        plain["columns"] = {name: setting.model_dump(exclude_defaults=True) for name, setting in self.columns.items()}
-        plain["models"] = [settings_of(model) for model in self.models]
-        return plain
+        columns = {name: setting.model_dump(exclude_defaults=True) for name, setting in self.columns.items()}
+        return {**self.model_dump(exclude={"columns"}), "columns": columns}
 
 
 def as_rules(k: int, **options: Any) -> Rules:
-    """Return the rules for these options, with names as texts and sequences as tuples."""
-    quasi = options["quasi_identifiers"]
-    return Rules(
-        k=k,
-        **{
+    """Return the rules for these options, with names as texts; refuse options that cannot be used."""
+    for name in options:
+        if name in RENAMED:
+            raise ParameterError(f"{name}= is no longer an argument of a stream: {RENAMED[name]}.")
+    quasi, subject = options.pop("quasi_identifiers", None), options.pop("subject", None)
+    roles = {name: _names(options.pop(name, ())) for name in ("confidential", "other", "identifiers", "tracked")}
+    rules = validated(
+        Rules,
+        {
             **options,
+            **roles,
+            "k": as_k(k),
             "quasi_identifiers": None if quasi is None else _names(quasi),
-            "subject": None if options["subject"] is None else str(options["subject"]),
-            "ranges": _ranges(options["ranges"]),
-            "columns": as_settings({str(name): given for name, given in (options["columns"] or {}).items()}),
-            "models": as_models(options["models"]),
-            **{name: _names(options[name]) for name in ("confidential", "other", "identifiers", "tracked")},
+            "subject": None if subject is None else str(subject),
+            "ranges": _ranges(options.get("ranges")),
+            "columns": {str(name): given for name, given in (options.get("columns") or {}).items()},
+            "models": as_models(options.get("models", ())),
         },
     )
+    rules.check()
+    return rules
 
 
 RENAMED = {
@@ -149,16 +131,6 @@ RENAMED = {
     "diverse": 'models=[LDiversity("diagnosis", l=3)] asks for different confidential values',
 }
 """Former arguments of a stream, and those of `shoal.anonymize` that replace them."""
-
-
-def refuse_unknown(names: Iterable[str]) -> None:
-    """Refuse arguments that a stream does not have, naming the one to use."""
-    for name in names:
-        if name in RENAMED:
-            raise ParameterError(f"{name}= is no longer an argument of a stream: {RENAMED[name]}.")
-        raise ParameterError(
-            f"A stream has no argument {name!r}.{did_you_mean(name, known=Rules.__dataclass_fields__)}"
-        )
 
 
 def _check_setting(name: str, setting: ColumnSettings) -> None:
@@ -219,12 +191,3 @@ def _is_finite(end: object) -> bool:
         return not isinstance(end, Real) or math.isfinite(end)
     except OverflowError:
         return False
-
-
-def _whole(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ParameterError(f"{name}={value!r} is not a whole number.")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from block_tables import ROLES, batches, job, people
 from shoal.columns.prepare import prepare
 from shoal.columns.schema import Schema
+from shoal.engines.blocks import sample
 from shoal.engines.blocks.blueprint import Summary
 from shoal.engines.blocks.exact_sums import UNIT, exact_sums
 from shoal.errors import SchemaError
@@ -41,11 +42,12 @@ def test_the_space_is_that_of_all_records_in_memory(scaling):
     assert found.constant == []
 
 
-def test_summaries_do_not_depend_on_the_split():
+def test_summaries_do_not_depend_on_the_split(monkeypatch):
+    monkeypatch.setattr(sample, "SAMPLE", 50)
     table, asked = people(300), job()
     schema = Schema.of(table.schema, asked.roles, asked.columns)
     one, two = (
-        Summary.merged([Summary.of(batch, schema, 1, sample_size=50) for batch in split])
+        Summary.merged([Summary.of(batch, schema, 1) for batch in split])
         for split in (batches(table, 2), batches(table, 9, shuffled=4))
     )
 

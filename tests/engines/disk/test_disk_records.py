@@ -14,8 +14,7 @@ import pytest
 
 import shoal
 from block_tables import ROLES, batches, job, multiset, people
-from shoal.engines.blocks import driver
-from shoal.engines.blocks.sample import Sample
+from shoal.engines.blocks import driver, sample
 from shoal.engines.disk import disk_records, engine
 from shoal.engines.disk.checked_files import open_checked
 from shoal.engines.disk.scratch import scratch_of
@@ -318,15 +317,7 @@ def test_equal_points_are_distributed_by_content_with_every_value_in_each_block(
 
 def test_equal_points_beside_others_do_not_depend_on_order(tmp_path, monkeypatch):
     # A sample of one record cannot tell that not all points are equal.
-    monkeypatch.setattr(
-        "shoal.engines.blocks.blueprint.Summary.of", _small_samples(shoal.engines.blocks.blueprint.Summary.of, 1)
-    )
-    whole = Sample.of
-
-    def of_one(records, names, seed, size=1, highest_key=0):
-        return whole(records, names, seed, size=1)
-
-    monkeypatch.setattr(Sample, "of", staticmethod(of_one))
+    monkeypatch.setattr(sample, "SAMPLE", 1)
     table = pa.table({"a": np.r_[np.zeros(880), np.arange(20.0)], "illness": np.arange(900)})
     pq.write_table(table, tmp_path / "one.parquet")
     pq.write_table(pa.concat_tables(batches(table, 1, shuffled=2)), tmp_path / "two.parquet")
@@ -334,27 +325,21 @@ def test_equal_points_beside_others_do_not_depend_on_order(tmp_path, monkeypatch
 
     one, two = (made(tmp_path, f"{name}.parquet", f"{name}-release.parquet", **asked) for name in ("one", "two"))
     assert two.equals(one)
+    assert multiset(one) == multiset(toy_release(job(k=3, **asked), [table]).published)
 
 
 def test_a_leaf_that_the_sample_did_not_see_is_cut_further(tmp_path, monkeypatch):
     # A sample of ten records cannot tell where most records are.
-    monkeypatch.setattr(
-        "shoal.engines.blocks.blueprint.Summary.of", _small_samples(shoal.engines.blocks.blueprint.Summary.of)
-    )
+    monkeypatch.setattr(sample, "SAMPLE", 10)
     rng = np.random.default_rng(4)
     a = np.concatenate([rng.uniform(0, 1_000, 300), rng.normal(0, 0.1, 1_500)])
-    pq.write_table(pa.table({"a": a, "b": rng.normal(size=1_800)}), tmp_path / "skewed.parquet")
-    roles = {"quasi_identifiers": ("a", "b")}
-    written = made(tmp_path, "skewed.parquet", roles=roles, columns={})
+    table = pa.table({"a": a, "b": rng.normal(size=1_800)})
+    pq.write_table(table, tmp_path / "skewed.parquet")
+    asked = {"roles": {"quasi_identifiers": ("a", "b")}, "columns": {}}
+    written = made(tmp_path, "skewed.parquet", **asked)
 
     assert written.num_rows == 1_800
-
-
-def _small_samples(of, size=10):
-    def small(batch, schema, seed, first_record=None, **given):
-        return of(batch, schema, seed, first_record, sample_size=size)
-
-    return staticmethod(small)
+    assert multiset(written) == multiset(toy_release(job(k=3, **asked), [table]).published)
 
 
 @pytest.mark.parametrize("ending", ["arrow", "csv"])

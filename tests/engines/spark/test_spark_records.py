@@ -489,6 +489,19 @@ def test_half_of_all_records_may_be_equal_and_a_column_constant(spark):
         assert sorted(collected(release)["c"].to_pylist()) == sorted(whole["c"].to_pylist())
 
 
+def test_leaves_that_are_too_large_are_cut_further_as_by_other_engines(spark, monkeypatch):
+    grown = blueprint.Forest.grown
+    monkeypatch.setattr(
+        blueprint.Forest, "grown", staticmethod(lambda *given: grown(*given[:4], 5 * given[4], *given[5:]))
+    )
+    calls, reassign = [], engine._SparkEngine.reassign
+    monkeypatch.setattr(engine._SparkEngine, "reassign", lambda *given: calls.append(given[2]) or reassign(*given))
+    table = people(2_000)
+    with execute_on_spark(job(k=3), spark.createDataFrame(table), {}) as release:
+        assert multiset(collected(release)) == multiset(toy_release(job(k=3), batches(table, 3)).published)
+    assert calls
+
+
 def test_an_empty_dataframe_is_refused(spark):
     with pytest.raises(ParameterError, match="has no records"):
         shoal.spark.anonymize(spark.createDataFrame([], "a int"), k=2, quasi_identifiers="a")

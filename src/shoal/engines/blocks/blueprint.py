@@ -20,7 +20,7 @@ from shoal.columns.schema import Schema
 from shoal.constraints.strata import refuse_small_strata, strata_in_words
 from shoal.engines.blocks.block_records import carried, plain_schema, travelling
 from shoal.engines.blocks.forest import Forest, join_neighbours
-from shoal.engines.blocks.sample import SAMPLE, Sample
+from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.statistics import Statistics, Strata
 from shoal.errors import ParameterError
 from shoal.findings import Finding, ask
@@ -56,7 +56,6 @@ class Summary(NamedTuple):
         schema: Schema,
         seed: int,
         first_record: int | None = None,
-        sample_size: int = SAMPLE,
         highest_key: int = 2**64 - 1,
     ) -> "Summary":
         """Summarize a batch, as it was read; raise on values that cannot be used.
@@ -66,7 +65,7 @@ class Summary(NamedTuple):
         records = travelling(batch, schema, first_record)
         survey_weights(records, schema, first_record)
         names = [name for name in carried(schema) if name in schema.quasi_names]
-        return Summary(Statistics.of(batch, records, schema), Sample.of(records, names, seed, sample_size, highest_key))
+        return Summary(Statistics.of(batch, records, schema), Sample.of(records, names, seed, highest_key))
 
     @staticmethod
     def merged(parts: Sequence["Summary"]) -> "Summary":
@@ -119,7 +118,7 @@ class Blueprint:
     scattered: dict[int, int] = field(default_factory=dict)
 
     @staticmethod
-    def of(job: Job, schema: Schema, summary: Summary, *, is_csv: bool = False, size: int | None = None) -> "Blueprint":
+    def of(job: Job, schema: Schema, summary: Summary, *, is_csv: bool = False) -> "Blueprint":
         """Fix everything, or raise if the job cannot be done.
 
         Parameters
@@ -132,8 +131,6 @@ class Blueprint:
             Of all records.
         is_csv : bool
             Whether the records were read from text.
-        size : int, optional
-            Block size; by default that of `block_size`.
         """
         statistics, sample = summary
         if statistics.n_records == 0:
@@ -150,7 +147,7 @@ class Blueprint:
         whole = statistics.distributions(schema)
         refuse_impossible_in_whole(job.models, schema, whole, statistics.n_records)
         space = statistics.space(schema, job.scaling)
-        size = size or block_size(sum(axis.n_dims for axis in space.axes), job.k, statistics.bytes_of_record)
+        size = block_size(sum(axis.n_dims for axis in space.axes), job.k, statistics.bytes_of_record)
         points, codes = space.encode(sample.records), strata.codes(sample.records, schema)
         forests = tuple(
             Forest.grown(points, sample.counts.astype(np.float64), codes, strata.sizes, size, first, share)

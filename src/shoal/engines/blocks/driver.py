@@ -38,10 +38,11 @@ Records = TypeVar("Records")
 
 
 class Sent(NamedTuple):
-    """Records, and the leaf that each is sent to."""
+    """Records, and the leaf that each is sent to; what was measured, if they are published."""
 
     records: pa.Table
     leaves: Labels
+    measured: Measured | None = None
 
 
 Assign = Callable[[pa.Table], Labels]
@@ -102,21 +103,18 @@ class Made(NamedTuple, Generic[Records]):
     measured: list[Measured]
 
 
-def make(
-    engine: Engine[Records], job: Job, schema: Schema, *, is_csv: bool = False, size: int | None = None
-) -> Made[Records]:
-    """Run all stages of a job that was checked against the schema and has a seed; see `Blueprint.of` for the rest."""
+def make(engine: Engine[Records], job: Job, schema: Schema, *, is_csv: bool = False) -> Made[Records]:
+    """Run all stages of a job that was checked against the schema and has a seed; `is_csv` as in `Blueprint.of`."""
 
     def fit() -> tuple[Any, Blueprint]:
         summary = engine.summarize(partial(Summary.of, schema=schema, seed=_seed(job)))
-        return None, Blueprint.of(job, schema, summary, is_csv=is_csv, size=size)
+        return None, Blueprint.of(job, schema, summary, is_csv=is_csv)
 
     _, fitted = engine.stage(FIT, fit)
     records, blueprint = engine.stage(ASSIGN, lambda: _in_leaves(engine, fitted))
-    for number, stage in enumerate(IN_CELLS):
-        records, _ = engine.stage(stage, partial(_in_cells, engine, records, blueprint, number))
-    published, _ = engine.stage(PUBLISH, partial(_published, engine, records, blueprint))
-    return Made(blueprint, published, engine.measured(published))
+    for number, stage in enumerate((*IN_CELLS, PUBLISH)):
+        records, _ = engine.stage(stage, partial(_in_blocks, engine, records, blueprint, number))
+    return Made(blueprint, records, engine.measured(records))
 
 
 def _seed(job: Job) -> int:
@@ -173,26 +171,18 @@ def _at_point(blueprint: Blueprint, point: Vector, records: pa.Table) -> NDArray
     return np.asarray((blueprint.points(records) == point).all(axis=1))
 
 
-def _blocks(engine: Engine[Records], records: Records, blueprint: Blueprint, stage: int) -> Labels:
-    """Return the block of each leaf."""
-    return blueprint.blocks(engine.count(records, blueprint.n_leaves(stage)), stage)
+def _in_blocks(engine: Engine[Records], records: Records, blueprint: Blueprint, stage: int) -> tuple[Records, None]:
+    """Make the cells of all blocks, refine them, or refine them for the last time and publish them."""
+    blocks = blueprint.blocks(engine.count(records, blueprint.n_leaves(stage)), stage)
+    if stage < BORDER_ROUNDS:
+        return engine.by_block(records, blueprint, blocks, partial(_cells_of_block, blueprint, stage)), None
+    return engine.publish(records, blueprint, blocks, partial(_published_part, blueprint)), None
 
 
-def _in_cells(engine: Engine[Records], records: Records, blueprint: Blueprint, stage: int) -> tuple[Records, None]:
-    """Make the cells of all blocks, or refine them, and send them to the blocks of the next stage."""
-    blocks = _blocks(engine, records, blueprint, stage)
-    return engine.by_block(records, blueprint, blocks, partial(_block_in_cells, blueprint, stage)), None
-
-
-def _block_in_cells(blueprint: Blueprint, stage: int, records: pa.Table, block: int) -> Sent:
+def _cells_of_block(blueprint: Blueprint, stage: int, records: pa.Table, block: int) -> Sent:
+    """Return the cells of a block, sent to the leaves of the next stage."""
     cells = (refine_cells if stage else solve)(records, blueprint, _number(stage, block))
     return Sent(cells, destinations(cells, blueprint, stage + 1))
-
-
-def _published(engine: Engine[Records], records: Records, blueprint: Blueprint) -> tuple[Records, None]:
-    """Refine the blocks of the last border round and publish them, and the cells that needed no refinement."""
-    blocks = _blocks(engine, records, blueprint, BORDER_ROUNDS)
-    return engine.publish(records, blueprint, blocks, partial(_published_part, blueprint)), None
 
 
 def _published_part(blueprint: Blueprint, cells: pa.Table, block: int | None) -> Part:

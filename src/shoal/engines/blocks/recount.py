@@ -5,6 +5,7 @@ records come from. Each part is recounted as a table is, against the distributio
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -12,9 +13,12 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
+from shoal.columns.distribution import Distributions
 from shoal.columns.prepare import decoded
-from shoal.measures.recount import Diversity, Verdict
-from shoal.models import Reached
+from shoal.columns.schema import Schema
+from shoal.engines.blocks.block_records import SUBJECT
+from shoal.measures.recount import Diversity, Verdict, recount
+from shoal.models import Model, Reached
 from shoal.output.published_order import record_hashes
 from shoal.typing import Labels
 
@@ -25,13 +29,19 @@ def class_parts(table: pa.Table, quasi_identifiers: Sequence[str], n_parts: int)
     return np.asarray(exact % np.uint64(n_parts), dtype=np.int64)
 
 
+def recount_part(
+    part: pa.Table, schema: Schema, k: int | None, models: Sequence[Model], whole: Distributions
+) -> Verdict:
+    """Recount whole classes of a table; they may have a column `SUBJECT` that is the same for records of a person."""
+    subjects = part[SUBJECT] if SUBJECT in part.column_names else None
+    return recount(part, schema, k, subjects, models, whole=whole)
+
+
 def merged_verdicts(parts: Sequence[Verdict]) -> Verdict:
     """Return the verdict on all parts of a table, no class of which lies in two parts."""
-    first = parts[0]
-    sizes: dict[int, int] = {}
+    first, sizes = parts[0], Counter[int]()
     for part in parts:
-        for size, number in part.sizes.items():
-            sizes[size] = sizes.get(size, 0) + number
+        sizes.update(part.sizes)
     return replace(
         first,
         n_records=sum(part.n_records for part in parts),

@@ -47,27 +47,22 @@ class Sample:
         Their quasi-identifiers and hashes, and how often each record occurs.
     seed : int
         The seed of the keys.
-    size : int
-        Number of records that are kept.
     """
 
     records: pa.Table
     seed: int
-    size: int = SAMPLE
 
     @staticmethod
-    def of(
-        records: pa.Table, names: Sequence[str], seed: int, size: int = SAMPLE, highest_key: int = 2**64 - 1
-    ) -> "Sample":
+    def of(records: pa.Table, names: Sequence[str], seed: int, highest_key: int = 2**64 - 1) -> "Sample":
         """Draw from the records of a batch with keys up to `highest_key`; `names` are the columns to keep."""
         kept = records.select([*names, *HASHES])
         kept = kept.filter(pa.array(sampling_keys(kept, seed) <= np.uint64(highest_key)))
-        return _lowest(kept.append_column(_COUNT, pa.array(np.ones(kept.num_rows, dtype=np.int64))), seed, size)
+        return _lowest(kept.append_column(_COUNT, pa.array(np.ones(kept.num_rows, dtype=np.int64))), seed)
 
     @staticmethod
     def merged(parts: Sequence["Sample"]) -> "Sample":
         """Return the sample of several parts of a table together; the order of `parts` does not matter."""
-        return _lowest(pa.concat_tables([part.records for part in parts]), parts[0].seed, parts[0].size)
+        return _lowest(pa.concat_tables([part.records for part in parts]), parts[0].seed)
 
     @property
     def counts(self) -> Labels:
@@ -77,7 +72,7 @@ class Sample:
     def repeated(self) -> pa.Table:
         """Return each record as often as it occurs; four times at most if that would be more than four samples."""
         counts = self.counts
-        if counts.sum() > _COPIES * self.size:
+        if counts.sum() > _COPIES * SAMPLE:
             counts = np.minimum(counts, _COPIES)
         return self.records.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
 
@@ -85,10 +80,10 @@ class Sample:
     def highest_key(self) -> int:
         """The records with keys up to here are the sample."""
         keys = sampling_keys(self.records, self.seed)
-        return int(keys[-1]) if len(keys) == self.size else 2**64 - 1
+        return int(keys[-1]) if len(keys) == SAMPLE else 2**64 - 1
 
 
-def _lowest(records: pa.Table, seed: int, size: int) -> Sample:
+def _lowest(records: pa.Table, seed: int) -> Sample:
     """Return the records with the lowest keys, equal ones once and with the sum of their counts."""
     keys = sampling_keys(records, seed)
     order = np.argsort(keys, kind="stable")
@@ -96,6 +91,6 @@ def _lowest(records: pa.Table, seed: int, size: int) -> Sample:
     is_new[1:] = keys[order[1:]] != keys[order[:-1]]
     starts = np.flatnonzero(is_new)
     counts = np.add.reduceat(np.asarray(records[_COUNT])[order], starts) if len(starts) else np.empty(0, np.int64)
-    kept = records.take(pa.array(order[starts[:size]])).combine_chunks()
+    kept = records.take(pa.array(order[starts[:SAMPLE]])).combine_chunks()
     place = kept.schema.get_field_index(_COUNT)
-    return Sample(kept.set_column(place, _COUNT, pa.array(counts[:size])), seed, size)
+    return Sample(kept.set_column(place, _COUNT, pa.array(counts[:SAMPLE])), seed)

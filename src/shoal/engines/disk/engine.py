@@ -76,14 +76,6 @@ Pieces = Callable[[], Spill]
 """The records of a stage: returns its pieces, having made those that are missing."""
 
 
-class _Piece(NamedTuple):
-    """The content of a piece."""
-
-    records: pa.Table
-    destinations: Labels
-    found: Measured | None = None
-
-
 class _Done(NamedTuple):
     """What is kept of a complete stage: the names of its pieces, and what it found out."""
 
@@ -239,7 +231,8 @@ class _DiskEngine:
 
             def send_batch(item: tuple[int, pa.Table]) -> int:
                 first_record, batch = item
-                gathering.add(*send(batch, first_record=first_record))
+                sent = send(batch, first_record=first_record)
+                gathering.add(sent.records, sent.leaves)
                 return int(batch.num_rows)
 
             self._each(send_batch, self._numbered(), self._budget.threads)
@@ -280,8 +273,8 @@ class _DiskEngine:
         """Write one piece for each block."""
         before, target, leaves = records(), self._target, leaves_of_blocks(blocks)
 
-        def of_block(number: int) -> _Piece:
-            return _Piece(*work(before.read(leaves[number].tolist()), number))
+        def of_block(number: int) -> Sent:
+            return work(before.read(leaves[number].tolist()), number)
 
         self._write(blueprint, {f"block-{number}": partial(of_block, number) for number in range(len(leaves))})
         return lambda: target
@@ -292,16 +285,16 @@ class _DiskEngine:
         target, leaves, n_buckets = self._target, leaves_of_blocks(blocks), _n_buckets(blueprint)
         self.free(ASSIGN)
 
-        def of_block(number: int) -> _Piece:
+        def of_block(number: int) -> Sent:
             return in_buckets(work(spills[-1].read(leaves[number].tolist()), number))
 
-        def of_settled(spill: Spill, name: str) -> _Piece:
+        def of_settled(spill: Spill, name: str) -> Sent:
             return in_buckets(work(spill.read_piece(name, SETTLED), None))
 
-        def in_buckets(part: Part) -> _Piece:
+        def in_buckets(part: Part) -> Sent:
             columns = (part.published[column.name] for column in blueprint.schema.published)
             hashes = record_hashes(columns, len(part.published))
-            return _Piece(part.published, buckets_of(hashes[0], n_buckets), part.measured)
+            return Sent(part.published, buckets_of(hashes[0], n_buckets), part.measured)
 
         pieces = {f"block-{number:06}": partial(of_block, number) for number in range(len(leaves))}
         for stage, spill in enumerate(spills):
@@ -310,7 +303,7 @@ class _DiskEngine:
         self._write(blueprint, pieces)
         return lambda: target
 
-    def _write(self, blueprint: Blueprint, pieces: Mapping[str, Callable[[], _Piece]]) -> None:
+    def _write(self, blueprint: Blueprint, pieces: Mapping[str, Callable[[], Sent]]) -> None:
         """Make and write the pieces that are missing, several at a time."""
         target = self._target
         workers = max(1, min(self._budget.workers(blueprint), len(pieces)))

@@ -12,13 +12,13 @@ import pyarrow as pa
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Role, Schema
 from shoal.engines.blocks.block_records import SUBJECT, person_hashes, plain_schema
-from shoal.engines.blocks.recount import class_parts, merged_verdicts
+from shoal.engines.blocks.recount import class_parts, merged_verdicts, recount_part
 from shoal.engines.blocks.statistics import Counts
 from shoal.engines.disk.memory import Budget
 from shoal.engines.disk.spill import Gathering, Spill, release_memory
 from shoal.errors import ParameterError
 from shoal.files import hidden_folder, temporary_path
-from shoal.measures.recount import Question, Verdict, recount
+from shoal.measures.recount import Question, Verdict
 from shoal.models import Model
 from shoal.sources.batches import open_batches
 from shoal.sources.clean import check_wanted
@@ -64,9 +64,7 @@ def recount_batches(batches: Iterator[pa.Table], n_records: int, asked: Asked, s
     whole = counts.distributions(asked.schema)
     verdicts = []
     for part in spill.destinations:
-        table = spill.read([part])
-        subjects = table[SUBJECT] if SUBJECT in table.column_names else None
-        verdicts.append(recount(table, asked.schema, asked.k, subjects, asked.models, whole=whole))
+        verdicts.append(recount_part(spill.read([part]), asked.schema, asked.k, asked.models, whole))
         release_memory()
     return merged_verdicts(verdicts)
 

@@ -21,7 +21,7 @@ from shoal.engines.blocks.block_records import ALONE, CELL, HASHES, SUBJECT
 from shoal.engines.blocks.blueprint import Blueprint, Summary
 from shoal.engines.blocks.driver import Assign, Choose, Publish, Sent, Work
 from shoal.engines.blocks.publish import Measured
-from shoal.engines.blocks.recount import merged_verdicts
+from shoal.engines.blocks.recount import merged_verdicts, recount_part
 from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.solve import SETTLED
 from shoal.engines.spark.sessions import named
@@ -40,7 +40,7 @@ from shoal.engines.spark.spark_frames import (
 )
 from shoal.errors import ParameterError
 from shoal.job import Job
-from shoal.measures.recount import Verdict, recount
+from shoal.measures.recount import Verdict
 from shoal.output.published_order import record_hashes
 from shoal.typing import Labels, Progress
 
@@ -259,8 +259,7 @@ def recounted(published: Frame, blueprint: Blueprint) -> Verdict:
         schema = replace(schema, roles=schema.roles.model_copy(update={"subject": None}))
 
     def of_part(_: int, group: pa.Table) -> pa.Table:
-        subjects = group[SUBJECT] if SUBJECT in group.column_names else None
-        found = recount(group, schema, job.k, subjects, job.models, whole=blueprint.whole)
+        found = recount_part(group, schema, job.k, job.models, blueprint.whole)
         return pa.table({"verdict": pa.array([pickle.dumps(found)], pa.binary())})
 
     n_parts = 1 + blueprint.n_records // blueprint.size

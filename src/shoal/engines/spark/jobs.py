@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.columns.schema import Schema
-from shoal.engines.blocks.block_records import carried, check_column_names
-from shoal.engines.blocks.limits import check_limits
+from shoal.engines.blocks.block_records import carried
+from shoal.engines.blocks.limits import schema_in_blocks
 from shoal.engines.blocks.measure import release_in_blocks
 from shoal.engines.spark.engine import Made, make, recounted
 from shoal.engines.spark.sessions import at_work, named, session, speaking
@@ -18,7 +18,6 @@ from shoal.engines.spark.spark_frames import Frame, quoted, types_of
 from shoal.engines.spark.spark_records import SparkRecords
 from shoal.errors import FileError, ParameterError, SchemaError
 from shoal.job import Job
-from shoal.job.checks import check_job, check_late, check_memory
 from shoal.output.release import Release
 from shoal.typing import Progress
 
@@ -33,23 +32,10 @@ def execute_on_spark(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Release:
-    """Make the release that a job describes.
+    """Make the release that a job describes of a DataFrame, or of Parquet files on a file system that Spark can read.
 
     Progress is reported once all records were counted, once their cells are made, and once these were recounted: Spark
     itself shows how far a stage is. It is reported from the thread that works, not from that of the caller.
-
-    Parameters
-    ----------
-    job : Job
-        With ``engine = "spark"``.
-    table : path or pyspark.sql.DataFrame
-        A Parquet file or a folder of Parquet files, on any file system that Spark can read, or a DataFrame.
-    reading : mapping
-        Options for reading a file; Parquet has none.
-    threads : int, optional
-        Must be left out, since Spark decides how many cores work.
-    progress : callable, optional
-        As in `shoal.anonymize`.
     """
     if threads is not None:
         raise ParameterError("threads has no effect on the engine 'spark', where Spark decides. Leave it out.")
@@ -110,12 +96,7 @@ def planned(job: Job, table: Any, reading: Mapping[str, Any]) -> tuple[Schema, F
 def check_spark_job(job: Job, frame: Frame) -> Schema:
     """Return the schema of a DataFrame, or raise if the job cannot be done on it, whatever its records are."""
     _check_frame(frame)
-    check_memory(job)
-    check_late(job)
-    schema = Schema.of(types_of(frame), job.roles, job.columns)
-    check_job(job, schema)
-    check_limits(job, schema, "spark")
-    return schema
+    return schema_in_blocks(job, types_of(frame), "spark")
 
 
 def _check_frame(frame: Frame) -> None:
@@ -130,7 +111,6 @@ def _check_frame(frame: Frame) -> None:
             "A streaming DataFrame was given, but a release needs all of its records at once. Use `shoal stream` or "
             "shoal.Stream for records that never end, or read the table without readStream."
         )
-    check_column_names(frame.columns)
     for name in frame.columns:
         if "." in name or "`" in name:
             raise SchemaError(

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.columns.equivalence import value_counts
-from shoal.columns.prepare import CAST_ERRORS, categories_in_order, date_units
+from shoal.columns.numbers import date_units
+from shoal.columns.prepare import CAST_ERRORS, categories_in_order
 from shoal.columns.schema import Column, Kind, has_calendar
 from shoal.output.report.binning import date_grid, joined, number_grid
 from shoal.output.report.formatting import significant

@@ -28,7 +28,7 @@ class ChangedError(ShoalError):
 
 
 @contextmanager
-def said() -> Iterator[None]:
+def redis_errors() -> Iterator[None]:
     """Turn errors of Redis into errors of shoal."""
     try:
         yield

@@ -54,6 +54,7 @@ local needed = {
   {'XADD', target, '*', 'data', ''}, {'XDEL', target, '0-1'}, {'XADD', side, '*', 'data', ''}, {'XDEL', side, '0-1'},
   {'XGROUP', 'SETID', source, group, last}, {'XGROUP', 'CREATE', source, group, last},
   {'XRANGE', source, '-', '+'}, {'XINFO', 'STREAM', source}, {'EXISTS', source},
+  {'XREAD', 'STREAMS', source, '0'},  -- which the worker waits with, between its steps
   {'SET', lease, me}, {'GET', lease}, {'DEL', lease},
 }
 if target_length ~= '' then needed[#needed + 1] = {'XTRIM', target, 'MAXLEN', '0'} end

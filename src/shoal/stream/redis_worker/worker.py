@@ -24,7 +24,7 @@ from shoal.stream.pipe.lines import Bad, Form, LineReason, Read, Reader, Reading
 from shoal.stream.pipe.loop import LONGEST
 from shoal.stream.redis_worker import scripts
 from shoal.stream.redis_worker.redis_keys import ID, STEP_BYTES, Limits, Names
-from shoal.stream.redis_worker.replies import ChangedError, FencedError, said
+from shoal.stream.redis_worker.replies import ChangedError, FencedError, redis_errors
 from shoal.stream.redis_worker.saved import Saved
 from shoal.stream.redis_worker.source import Source, after, as_pair
 
@@ -114,7 +114,7 @@ class Worker:
     def acquire(self) -> str | None:
         """Take the lease and begin from the last commit; if another worker has it, return its name."""
         self._check()
-        with said():
+        with redis_errors():
             taken, who = self._scripts["ACQUIRE"](self.names.keys, [self.name, self._milliseconds])
         if not taken:
             return str(who.decode())
@@ -130,7 +130,7 @@ class Worker:
         """Give the lease back, so that the next worker can start at once."""
         if self._token is not None:
             self._token = None
-            with said():
+            with redis_errors():
                 self._scripts["RELEASE"](self.names.keys, [self.name])
 
     @property
@@ -139,7 +139,7 @@ class Worker:
 
     def _check(self) -> None:
         """Refuse a Redis that is too old, and keys that hold something else."""
-        with said():
+        with redis_errors():
             server: Any = self.redis.info("server")
             version = str(server["redis_version"])
             self._check_slots(server.get("redis_mode"))
@@ -194,13 +194,13 @@ class Worker:
 
     def _state(self) -> dict[str, bytes]:
         """Return the fields of the state."""
-        with said():
+        with redis_errors():
             found: Any = self.redis.hgetall(self.names.state)
         return {name.decode(): content for name, content in found.items()}
 
     def _where_to_begin(self) -> tuple[str, int]:
         """Return after which entry a new stream begins, and how many were added up to there."""
-        with said():
+        with redis_errors():
             groups: Any = self.redis.xinfo_groups(self.names.source) if self.redis.exists(self.names.source) else []
         ours = next((group for group in groups if _text(group["name"]) == self.names.group), None)
         stands = _FIRST if ours is None else _text(ours["last-delivered-id"])
@@ -213,7 +213,7 @@ class Worker:
         if self._begin is None:
             self._refuse_second_release([_text(group["name"]) for group in groups])
         last = {None: _FIRST, "first": _FIRST, "group": stands}.get(self._begin, self._begin or _FIRST)
-        with said():
+        with redis_errors():
             about: Any = self.redis.xinfo_stream(self.names.source) if self.redis.exists(self.names.source) else {}
             if not about:
                 return last, 0
@@ -242,7 +242,7 @@ class Worker:
         """Refuse to begin where the worker of another group has released the tuples of this source before."""
         for group in groups:
             state = replace(self.names, group=group).state
-            with said():
+            with redis_errors():
                 is_another = group != self.names.group and self.redis.hexists(state, "head")
             if is_another:
                 raise ParameterError(
@@ -279,7 +279,7 @@ class Worker:
             return taken
         age = self.stream.rules.max_age
         wait = wait if age is None else min(wait, age / 4)
-        with said():
+        with redis_errors():
             found = self.redis.xread({self.names.source: self._last}, count=1, block=max(1, int(1000 * wait)))
         return self._ask([]) if found else NOTHING
 
@@ -303,7 +303,7 @@ class Worker:
         """Run a script as the holder of the lease."""
         assert self._token is not None
         who: list[Any] = [self.name, self._milliseconds, self._token, self._step]
-        with said():
+        with redis_errors():
             return self._scripts[script](self.names.keys, [*who, *rest])
 
     def _go_on_in(self, source: Source) -> bool:
