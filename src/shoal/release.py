@@ -24,7 +24,7 @@ from shoal.constraints.constrained_cells import group
 from shoal.constraints.constraints import constraints_of
 from shoal.constraints.joined_classes import joined_where_alike
 from shoal.engines.disk.disk_records import execute_on_disk
-from shoal.engines.spark.jobs import execute_on_spark
+from shoal.engines.spark.spark_records import execute_on_spark
 from shoal.errors import ParameterError, SchemaError
 from shoal.in_memory import RecordsInMemory, TableMeasures
 from shoal.job import Job
