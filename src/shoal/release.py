@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ from shoal.constraints.constrained_cells import group
 from shoal.constraints.constraints import constraints_of
 from shoal.constraints.joined_classes import joined_where_alike
 from shoal.engines.disk.disk_records import execute_on_disk
-from shoal.engines.spark.jobs import execute_on_spark
+from shoal.engines.spark.spark_records import execute_on_spark
 from shoal.errors import ParameterError, SchemaError
 from shoal.in_memory import RecordsInMemory, TableMeasures
 from shoal.job import Job
@@ -41,26 +42,6 @@ from shoal.sources.batches import open_batches
 from shoal.sources.clean import with_columns
 from shoal.space.space import Space
 from shoal.typing import Labels, Matrix, Names, Progress, Seed
-
-_SETTINGS = (
-    "columns",
-    "models",
-    "accept",
-    "steer",
-    "scaling",
-    "missing",
-    "method",
-    "objective",
-    "rho",
-    "truthful",
-    "intervals",
-    "seed",
-    "threads",
-    "progress",
-    "reading",
-    "engine",
-    "memory",
-)
 
 WITHDRAWN = (
     "k is not claimed: random aggregation (rho = {rho:g}) gives every record of a group different values around the "
@@ -244,14 +225,15 @@ def anonymize(
         engine=engine,
         memory=memory,
     )
-    return execute(job, table, reading or {}, threads=threads, progress=progress)
+    return Assignment(job, table, reading or {}).carry_out(threads=threads, progress=progress)
 
 
 def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """Move roles given under the names of other tools from the options to the roles; raise on misspelled arguments."""
     roles = dict(given)
+    known = [name for name, about in signature(anonymize).parameters.items() if about.kind is about.KEYWORD_ONLY]
     for name in options:
-        near = get_close_matches(name, [*roles, *_SETTINGS, *ALIASES], n=1, cutoff=0.8)
+        near = get_close_matches(name, [*known, *ALIASES], n=1, cutoff=0.8)
         if near and name not in ALIASES:
             raise ParameterError(f"Unknown argument {name!r}. Did you mean {near[0]!r}?")
     for alias in [name for name in options if name in ALIASES]:
@@ -263,24 +245,6 @@ def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str
         else:
             raise SchemaError(f"{name!r} and its alias {alias!r} are both given. Give only one of them.")
     return roles
-
-
-def execute(
-    job: Job,
-    table: Any,
-    reading: Mapping[str, Any],
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    target: Path | None = None,
-) -> Release:
-    """Make the release that a job describes by the engine that it chooses; see `execute_on_disk` for the target."""
-    if job.chosen_engine == "disk":
-        source = open_batches(table, **reading)
-        return execute_on_disk(job, source, threads=threads, progress=progress, target=target)
-    if job.chosen_engine == "spark":
-        return execute_on_spark(job, table, reading, threads=threads, progress=progress)
-    return execute_job(job, read(table, **reading), threads=threads, progress=progress)
 
 
 def execute_job(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> Release:
@@ -394,11 +358,12 @@ def run(
 
 @dataclass(frozen=True)
 class Assignment:
-    """A job with its table and the destination of its release, which are checked before any work."""
+    """A job with its table, how that is read, and the destination of its release, checked before any work."""
 
     job: Job
     table: Any
-    destination: Destination | None
+    reading: Mapping[str, Any]
+    destination: Destination | None = None
 
     @staticmethod
     def of(
@@ -419,23 +384,33 @@ class Assignment:
                 "The job is to be saved beside its release, but it has no output. Set a path in [output]."
             )
         given = job.input.path if table is None and job.input is not None else table
+        reading = {} if job.input is None else job.input.reading()
         if job.output is None:
-            return Assignment(job, given, None)
+            return Assignment(job, given, reading)
         destination = Destination.of(job.output, job.chosen_engine, save_job=save_job, force=force)
         destination.check_free([*read_too, *job.files, *([given] if isinstance(given, str | os.PathLike) else [])])
-        return Assignment(job, given, destination)
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """How the table is read."""
-        return {} if self.job.input is None else self.job.input.reading()
+        return Assignment(job, given, reading, destination)
 
     def carry_out(self, *, threads: int | None = None, progress: Progress | None = None) -> Release:
-        """Make the release, write it where the job says, and close it then."""
-        place = None if self.destination is None else self.destination.table
-        target = Path(os.path.realpath(place)) if isinstance(place, Path) else None
-        release = execute(self.job, self.table, self.reading, threads=threads, progress=progress, target=target)
+        """Make the release by the engine that the job chooses; write it where the job says, and close it then."""
+        release = _MAKERS[self.job.chosen_engine](self, threads, progress)
         if self.destination is not None:
             with release:
                 release.write_to(self.destination)
         return release
+
+    def _in_memory(self, threads: int | None, progress: Progress | None) -> Release:
+        return execute_job(self.job, read(self.table, **self.reading), threads=threads, progress=progress)
+
+    def _on_disk(self, threads: int | None, progress: Progress | None) -> Release:
+        place = None if self.destination is None else self.destination.table
+        target = Path(os.path.realpath(place)) if isinstance(place, Path) else None
+        source = open_batches(self.table, **self.reading)
+        return execute_on_disk(self.job, source, threads=threads, progress=progress, target=target)
+
+    def _on_spark(self, threads: int | None, progress: Progress | None) -> Release:
+        return execute_on_spark(self.job, self.table, self.reading, threads=threads, progress=progress)
+
+
+_MAKERS = {"memory": Assignment._in_memory, "disk": Assignment._on_disk, "spark": Assignment._on_spark}
+"""What makes a release, by the name of the engine."""

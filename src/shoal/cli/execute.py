@@ -9,7 +9,7 @@ from shoal.cli.progress import showing
 from shoal.columns.schema import Role, Schema
 from shoal.constraints.constraints import constraints_of
 from shoal.engines.disk.disk_records import check_disk_job
-from shoal.engines.spark.jobs import planned
+from shoal.engines.spark.spark_records import planned
 from shoal.errors import ParameterError
 from shoal.interrupts import report_what_is_written
 from shoal.job import Input, Job

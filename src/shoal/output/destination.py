@@ -15,7 +15,6 @@ from shoal.errors import FileError, ParameterError
 from shoal.files import check_free
 from shoal.job import Writing
 from shoal.job.engines import ENGINES, IN_MEMORY, beyond
-from shoal.output.report import Form
 from shoal.output.standard_output import StandardOutput
 from shoal.sources import format_of, output_format_of
 from shoal.sources.batches import has_batches
@@ -120,11 +119,6 @@ class Destination:
         return Destination(table, asked, None if save_job is None else Path(save_job), force)
 
     @property
-    def form(self) -> Form:
-        """The form of the reports."""
-        return self.asked.form
-
-    @property
     def title(self) -> str:
         """The name of the table."""
         return str(getattr(self.table, "name", self.table))
@@ -184,7 +178,7 @@ class Destination:
     @property
     def private(self) -> list[Path]:
         """The files that are not meant for publication."""
-        public = {self.table, self.public_manifest, *(self.reports.values() if self.form == "public" else ())}
+        public = {self.table, self.public_manifest, *(self.reports.values() if self.asked.form == "public" else ())}
         return [path for path in self.paths if path not in public]
 
     def check_free(self, inputs: Sequence[str | os.PathLike[str]] = ()) -> None:

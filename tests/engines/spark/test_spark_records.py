@@ -24,7 +24,7 @@ from block_tables import ROLES, batches, job, multiset, people
 from shoal import LDiversity, TCloseness
 from shoal.engines.blocks import blueprint, driver
 from shoal.engines.spark import engine, sessions, spark_tables
-from shoal.engines.spark.jobs import execute_on_spark
+from shoal.engines.spark.spark_records import execute_on_spark
 from shoal.errors import DatabaseError, FileError, GuaranteeError, ParameterError, SchemaError
 from shoal.output.destination import CatalogueAt
 from shoal.sources.batches import open_batches
@@ -594,7 +594,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 import shoal.job
 from shoal.engines.blocks import blueprint, driver
-from shoal.engines.spark.jobs import execute_on_spark
+from shoal.engines.spark.spark_records import execute_on_spark
 
 blueprint.BLOCK_RECORDS = 1
 job, source, target = sys.argv[1:]

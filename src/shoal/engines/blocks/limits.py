@@ -6,9 +6,13 @@ An engine checks a job against it before it reads a record.
 from collections.abc import Callable
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from shoal.columns.aggregates import AGGREGATES
 from shoal.columns.schema import Role, Schema
+from shoal.engines.blocks.block_records import check_column_names
 from shoal.job import Job
+from shoal.job.checks import check_job, check_late, check_memory
 from shoal.job.engines import beyond
 from shoal.methods import ALGORITHMS, algorithm_of
 from shoal.models import TCloseness
@@ -91,3 +95,14 @@ def check_limits(job: Job, schema: Schema, engine: str) -> None:
     for limit in LIMITS:
         if limit.is_asked(job, schema):
             raise beyond(engine, limit.what, limit.why)
+
+
+def schema_in_blocks(job: Job, types: pa.Schema, engine: str) -> Schema:
+    """Return the schema of a table, or raise if the job cannot be done on it in blocks, whatever its records are."""
+    check_memory(job)
+    check_late(job)
+    check_column_names(types.names)
+    schema = Schema.of(types, job.roles, job.columns)
+    check_job(job, schema)
+    check_limits(job, schema, engine)
+    return schema

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from shoal.arrays import as_cell_size
 from shoal.columns.schema import Role, Roles, Schema
-from shoal.engines.blocks.block_records import SUBJECT, check_column_names
-from shoal.engines.blocks.limits import check_limits
+from shoal.engines.blocks.block_records import SUBJECT
+from shoal.engines.blocks.limits import schema_in_blocks
 from shoal.engines.blocks.measure import release_in_blocks
 from shoal.engines.disk.checked_files import CheckedWriter, DamagedError, keep, open_checked
 from shoal.engines.disk.engine import Made, make
@@ -21,7 +21,6 @@ from shoal.engines.disk.memory import Budget
 from shoal.engines.disk.recounting import Asked, recount_batches
 from shoal.engines.disk.scratch import scratch_folder, scratch_of
 from shoal.job import Job, Order
-from shoal.job.checks import check_job, check_late
 from shoal.measures.recount import Verdict
 from shoal.output.destination import Destination
 from shoal.output.places import FileTable, TableOfOneMachine, begun
@@ -46,17 +45,7 @@ def execute_on_disk(
 ) -> Release:
     """Make the release that a job describes from a table that is read in batches.
 
-    Parameters
-    ----------
-    job : Job
-        With ``engine = "disk"`` or a limit of memory.
-    source : Batches
-        The table.
-    threads, progress
-        As in `shoal.anonymize`.
-    target : Path, optional
-        Where the release will be written; the scratch folder is beside it. By default it is among the temporary files
-        of the system.
+    The scratch folder is beside the `target`, where the release will be written, or among the temporary files.
     """
     schema = check_disk_job(job, source)
     budget = Budget.of(job.memory, threads)
@@ -74,11 +63,7 @@ def execute_on_disk(
 
 def check_disk_job(job: Job, source: Batches) -> Schema:
     """Return the schema of a table, or raise if the job cannot be done on it, whatever its records are."""
-    check_late(job)
-    check_column_names(source.types.names)
-    schema = Schema.of(source.types, job.roles, job.columns)
-    check_job(job, schema)
-    check_limits(job, schema, "disk")
+    schema = schema_in_blocks(job, source.types, "disk")
     if source.n_records:
         as_cell_size(job.k, source.n_records)
     Budget.of(job.memory, None)
