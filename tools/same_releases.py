@@ -79,7 +79,7 @@ CASES: dict[str, list[str]] = {
         _dump,
     ],
     "report, internal": [office(f"-o release.parquet {BOTH} --title T --author A --date 2024-01-02")],
-    "report, public": [office(f"-o release.parquet {BOTH} --public --title T --save-job job.toml")],
+    "report, public": [office(f"-o release.parquet {BOTH} --form public --title T --save-job job.toml")],
     "report with a bound": [census(f"-o release.csv {BOTH} --bound cheap")],
     "order kept": [office("-o release.csv --order keep")],
     "manifest elsewhere": [office("-o release.csv --manifest release.own.json --save-job job.toml")],
@@ -99,10 +99,10 @@ CASES: dict[str, list[str]] = {
         f"truthful, {form}": [office(f"{TRUTHFUL} --intervals {form} -o release.parquet {BOTH}")]
         for form in ("text", "columns", "struct")
     },
-    "truthful csv, public": [office(f"{TRUTHFUL} --step income=100 -o release.csv {BOTH} --public")],
+    "truthful csv, public": [office(f"{TRUTHFUL} --step income=100 -o release.csv {BOTH} --form public")],
     "sets and ancestors": [office("--aggregate district=ancestor --hierarchy district=groups.csv -o release.csv")],
     "ncp": [office(f"{TRUTHFUL} --objective ncp -o release.csv {BOTH}")],
-    "rho": [census(f"--rho 0.3 -o release.csv {BOTH} --public")],
+    "rho": [census(f"--rho 0.3 -o release.csv {BOTH} --form public")],
     "rho of song": [census("--rho song -o release.parquet --report report.html")],
     "top, bottom, rounded": [
         office("--top income=4000 --bottom hours=4 --round income=0 --weight born=2 -o release.csv")
@@ -117,7 +117,7 @@ CASES: dict[str, list[str]] = {
     "method blocks with an option": [census("--method blocks --options size=100 -o release.csv")],
     "disk": [eia(f"--drop UTILITYID --memory 256MB -o release.parquet {BOTH}")],
     "disk, csv": [
-        eia(f"--drop UTILITYID --engine disk -o release.csv {BOTH} --public --save-job job.toml"),
+        eia(f"--drop UTILITYID --engine disk -o release.csv {BOTH} --form public --save-job job.toml"),
         "shoal run job.toml --force",
     ],
     "disk, a subject": [eia("--engine disk --subject UTILITYID -o release.arrow")],
