@@ -105,6 +105,8 @@ AGGREGATES: dict[str, Aggregate] = {
         "the most frequent value of the group, or none where only one record has it",
         "most frequent in the group, if two records have it",
         "the most frequent value, or missing where only one record has it",
+        kinds=(NOMINAL,),
+        unfit="has no values to withhold. Use median or mode, or declare it nominal.",
         picks=True,
         counts=True,
         note="missing where one record has the mode",
