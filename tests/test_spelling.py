@@ -54,7 +54,7 @@ def messages():
 def settings_in_messages():
     """Return the names of the settings that messages hold as data."""
     found = [call for call in calls() if getattr(call.func, "id", "") in ("setting", "named")]
-    return {call.args[0].value for call in found if isinstance(call.args[0], ast.Constant)}
+    return {name.value for call in found for name in call.args[:1] if isinstance(name, ast.Constant)}
 
 
 @cache

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandle
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from shoal.errors import ParameterError, did_you_mean
-from shoal.spelling import setting
+from shoal.spelling import named
 
 ALIASES = {
     "qi": "quasi_identifiers",
@@ -125,7 +125,7 @@ def validated(model: type[S], content: object, where: str = "") -> S:
     if first["type"] == "missing":
         raise ParameterError(f"{place!r} is missing and has no default.")
     raise ParameterError(
-        f"{setting(place) if place else 'This'} cannot be used: {first['msg'][:1].lower()}{first['msg'][1:]}."
+        f"{named(place) if place else 'This'} cannot be used: {first['msg'][:1].lower()}{first['msg'][1:]}."
     )
 
 

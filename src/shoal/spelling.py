@@ -23,7 +23,7 @@ def setting(name: str, *values: object, column: str | None = None) -> str:
     Parameters
     ----------
     name : str
-        The key of the setting in a job, also with its tables: ``columns.age.weight``.
+        The key of the setting in a job.
     *values : object
         At most one: a text, a number, true or false, or a list; ``[...]`` is any list.
     column : str, optional
@@ -43,7 +43,7 @@ def setting(name: str, *values: object, column: str | None = None) -> str:
 
 
 def named(*names: str) -> str:
-    """Return the names of settings, as a list in a message that `spelled` spells.
+    """Return the names of settings, as keys of a job with or without their tables, for a message that `spelled` spells.
 
     Examples
     --------
@@ -65,9 +65,9 @@ def spelled(text: str, dialect: Dialect) -> str:
 
     Examples
     --------
-    >>> text = f"{setting('columns.age.weight')} cannot be used: it should be a number."
-    >>> spelled(setting("stream.redis.batch"), "option"), spelled(setting("steer.region"), "option")
-    ('--batch', '--steer region')
+    >>> text = f"{named('columns.age.weight')} cannot be used: it should be a number."
+    >>> spelled(named("stream.redis.batch", "steer.region"), "option")
+    '--batch, --steer region'
     >>> spelled(text, "option"), spelled(text, "key")
     ('--weight age cannot be used: it should be a number.', 'columns.age.weight cannot be used: it should be a number.')
     >>> spelled(f"Replace it with {setting('force', True)}.", "key")
@@ -77,9 +77,7 @@ def spelled(text: str, dialect: Dialect) -> str:
 
 
 def _as_argument(name: str, values: list[Any] | None, column: str | None) -> str:
-    if values is None:
-        return repr(name)
-    return name if "." in name else f"{name}={''.join(map(_in_python, values))}"
+    return name if values is None else f"{name}={''.join(map(_in_python, values))}"
 
 
 def _in_python(value: Any) -> str:
@@ -114,7 +112,7 @@ def _as_key(name: str, values: list[Any] | None, column: str | None) -> str:
     if name == "force":  # of a run, whatever the job
         return option_name(name)
     if not values:
-        return repr(name) if values is None else name
+        return name
     (value,) = values
     if isinstance(value, list):
         return f"{name} = {_in_python(value)}"

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
+from shoal import spelling
 from shoal.columns.schema import Schema
 from shoal.engines.blocks.block_records import carried
 from shoal.engines.blocks.limits import schema_in_blocks
@@ -26,7 +27,6 @@ from shoal.job.engines import beyond
 from shoal.measures.recount import Verdict
 from shoal.output.destination import CatalogueAt, Destination, FolderAt
 from shoal.output.release import Release, Written
-from shoal.spelling import setting
 from shoal.typing import Progress
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ def execute_on_spark(
     """
     if threads is not None:
         raise ParameterError(
-            f"{setting('threads')} has no effect on the engine 'spark', where Spark decides. Leave it out."
+            f"{spelling.named('threads')} has no effect on the engine 'spark', where Spark decides. Leave it out."
         )
     schema, frame = planned(job, table, reading)
     if job.seed is None:
@@ -77,7 +77,7 @@ def frame_of(table: Any, reading: Mapping[str, Any]) -> Frame:
     """Return a table as a DataFrame."""
     if reading:
         raise ParameterError(
-            f"{', '.join(map(setting, reading))} cannot be given for the engine 'spark', which reads Parquet. Leave it "
+            f"{spelling.named(*reading)} cannot be given for the engine 'spark', which reads Parquet. Leave it "
             "out, or read the file with Spark and pass the DataFrame to shoal.spark.anonymize."
         )
     if not isinstance(table, str | os.PathLike):
@@ -87,7 +87,8 @@ def frame_of(table: Any, reading: Mapping[str, Any]) -> Frame:
     if ending and ending not in PARQUET:
         raise ParameterError(
             f"The engine 'spark' reads Parquet files and folders of them; the name of the input ends in {ending!r}. "
-            f"Read it with Spark and pass the DataFrame to shoal.spark.anonymize, or use {setting('engine', 'disk')}."
+            "Read it with Spark and pass the DataFrame to shoal.spark.anonymize, or use "
+            f"{spelling.setting('engine', 'disk')}."
         )
     from pyspark.errors import AnalysisException
 
