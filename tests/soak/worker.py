@@ -15,7 +15,6 @@ import json
 import logging
 import multiprocessing
 import os
-import platform
 import random
 import re
 import resource
@@ -35,6 +34,9 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from bench_partition import circumstances
 from shoal.errors import ParameterError
 from shoal.stream import Stream
 from shoal.stream.batches import one_batch
@@ -340,12 +342,7 @@ def main():
     found = {**soak(given.seconds, given.kills, given.seed, given.rate), "large": megabytes}
     print(json.dumps(found, indent=1))
     if given.out is not None:
-        about = {
-            "seed": given.seed,
-            "machine": platform.machine(),
-            "cores": os.cpu_count(),
-            "system": platform.system(),
-        }
+        about = {**circumstances(quick=False), "seed": given.seed}
         given.out.write_text(json.dumps({**about, **found}, indent=1) + "\n", encoding="utf-8")
     good = found["as_if_nothing_had_happened"] and not found["lost"] and not found["doubled"]
     allowed = 1024 * int(re.search(r"MemoryMax=(\d+)G", UNIT.read_text())[1])
