@@ -22,7 +22,7 @@ KEYS = {
     for model in (Roles, ColumnSettings, Input, Output, StreamSettings, RedisSettings, Late, Job)
     for name, field in model.model_fields.items()
 }
-OF_CALLS = {"force", "original", "records", "same_order", "threads", "partition_by"}
+OF_CALLS = {"force", "original", "same_order", "threads", "partition_by"}
 """Settings of a call or a command that no job has."""
 NOTATION = {"k", "l", "c", "t", "effort", "kind", "values", "return_inverse", "phases", "bounds", "categories"}
 NOTATION |= {"allow_overlap", "tracked", "models", "columns", "to_table"}
@@ -83,7 +83,7 @@ def test_settings_in_messages_exist():
     assert settings_in_messages() - KEYS - OF_CALLS == set()
 
 
-@pytest.mark.parametrize("name", sorted(settings_in_messages() - {"records", "partition_by"}))
+@pytest.mark.parametrize("name", sorted(settings_in_messages() - {"partition_by"}))
 def test_the_command_line_has_the_options_that_messages_name(name):
     assert spelled(setting(name), "option") in options()
 

@@ -18,7 +18,7 @@ from shoal.errors import ParameterError, SchemaError, ShoalWarning
 from shoal.measures.recount import Question, Truth, Verdict, recount
 from shoal.models import Model
 from shoal.sources import Table, read
-from shoal.spelling import setting
+from shoal.spelling import named, setting
 
 
 def audit(
@@ -113,8 +113,7 @@ def audit(
         )
     if memory is not None and (records or original is not None):
         raise ParameterError(
-            f"Single records ({setting('records', True)}) and originals ({setting('original')}) need all records in "
-            f"memory. Leave them out, or the limit: {setting('memory')}"
+            f"Single records and originals need all records in memory. Leave them out, or {named('memory')}."
         )
     quasi, settings = as_names(quasi_identifiers), as_settings(columns)
     of_originals = {} if original is None else {name: settings.pop(name) for name in quasi if name in settings}
