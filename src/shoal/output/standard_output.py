@@ -36,7 +36,7 @@ class StandardOutput:
         """Return the extension that names the format; raise if it is not known, or not for a terminal."""
         if self.format is None and source.path is None:
             raise ParameterError(
-                "The release goes to standard output (-), and its input is no file whose format it could have. Give "
+                "The release goes to standard output (-), and its input is not a file with a format. Give "
                 'its format, for instance to_format="csv".'
             )
         ending = f".{self.format}" if self.format is not None else format_of(source.path or "")[0]
