@@ -394,7 +394,7 @@ def test_a_level_that_is_not_in_the_list_is_refused_without_being_shown():
 @pytest.mark.parametrize("n_levels", [1, 2, 50, 99])
 def test_any_number_of_levels_has_a_median(n_levels):
     levels = [f"level {rank}" for rank in range(n_levels)]
-    stream = Stream(2, delay=2, columns={"school": {"order": levels}})
+    stream = Stream(2, delay=2, columns={"school": {"categories": levels}})
     pushed = pa.table({"school": np.repeat(levels, 2)})
     released = pa.concat_tables([stream.push(pushed), stream.flush()])
 
@@ -435,11 +435,11 @@ def test_a_schema_that_changes_in_mid_stream_is_refused_and_the_stream_goes_on(l
         ({"delay": 20, "on_error": "ignore"}, "on_error cannot be used: input should be 'fail' or 'side'"),
         ({"delay": 20, "ranges": [(1, 0)]}, "lowest value first"),
         ({"delay": 20, "quasi_identifiers": ["a"], "confidential": ["a"]}, "two roles"),
-        ({"delay": 20, "quasi_identifiers": ["a"], "columns": {"b": {"weight": 2}}}, "no quasi-identifier"),
+        ({"delay": 20, "quasi_identifiers": ["a"], "columns": {"b": {"weight": 2}}}, "not a quasi-identifier"),
         ({"delay": 20, "models": [LDiversity("b", l=3)]}, "not among the confidential"),
         ({"delay": 20, "dealy": 3}, "Did you mean 'delay'"),
         ({"delay": 20, "models": [TCloseness("b", t=0.1)]}, "does not know the distribution"),
-        ({"delay": 20, "columns": {"b": {"round": 1}}}, "only kind, order and weight"),
+        ({"delay": 20, "columns": {"b": {"round": 1}}}, "only kind, categories and weight"),
         ({"delay": 20, "seed": "x"}, "seed"),
         ({"delay": 20, "subject": "a", "identifiers": ["a"]}, "subject"),
     ],
