@@ -114,8 +114,8 @@ def test_labels_in_quotes_keep_their_commas(written):
         ("a;g or missing;*\nb;h;*\n", "or missing"),
         ("a;g;\nb;g;\n", "an empty label in row 1"),
         ("a;g;*\nb;;*\n", "an empty label in row 2"),
-        ("a\nb\n", "no table of values and groups"),
-        ("", "no table of values and groups"),
+        ("a\nb\n", "not a table of values and groups"),
+        ("", "not a table of values and groups"),
     ],
 )
 def test_what_is_no_hierarchy_is_refused_in_a_paragraph(written, text, said):

@@ -436,7 +436,7 @@ def test_a_schema_that_changes_in_mid_stream_is_refused_and_the_stream_goes_on(l
         ({"delay": 20, "on_error": "ignore"}, "on_error cannot be used: input should be 'fail' or 'side'"),
         ({"delay": 20, "ranges": [(1, 0)]}, "lowest value first"),
         ({"delay": 20, "quasi_identifiers": ["a"], "confidential": ["a"]}, "two roles"),
-        ({"delay": 20, "quasi_identifiers": ["a"], "columns": {"b": {"weight": 2}}}, "no quasi-identifier"),
+        ({"delay": 20, "quasi_identifiers": ["a"], "columns": {"b": {"weight": 2}}}, "not a quasi-identifier"),
         ({"delay": 20, "models": [LDiversity("b", l=3)]}, "not among the confidential"),
         ({"delay": 20, "dealy": 3}, "Did you mean 'delay'"),
         ({"delay": 20, "models": [TCloseness("b", t=0.1)]}, "does not know the distribution"),

@@ -142,7 +142,7 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
         "author": Words("Who answers for the release"),
         "date": Words("Date in the report"),
         "bound": Words(
-            "Say in the report what no release can lose less than",
+            "Show a lower bound of the loss in the report",
             values={"": "no", "cheap": "yes, quickly", "strong": "yes, as near as a minute allows"},
         ),
         "manifest": Words("File for the internal manifest", "By default beside the release."),

@@ -29,7 +29,7 @@ from shoal.space.axes import Scaling
 @options.roles("quasi_identifiers", "confidential")
 @options.columns("kind", "categories", "weight")
 @click.option(
-    "--scaling", type=click.Choice(get_args(Scaling)), default="zscore", show_default=True, help="Of columns."
+    "--scaling", type=click.Choice(get_args(Scaling)), default="zscore", show_default=True, help="Scaling of columns."
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Repeats the random sample of records that are attacked.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

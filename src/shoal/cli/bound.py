@@ -10,7 +10,9 @@ from shoal.cli.printing import facts
 @click.command("bound", epilog="\b\nExamples:\n  shoal bound census -k 5\n  shoal bound eia -k 10 --effort strong")
 @click.argument("data", type=click.Choice(["census", "tarragona", "eia"]))
 @click.option("-k", "k", type=int, default=5, show_default=True, help="Smallest cell size, at least 2.")
-@click.option("--effort", type=click.Choice(["cheap", "strong"]), default="cheap", show_default=True, help="How hard.")
+@click.option(
+    "--effort", type=click.Choice(["cheap", "strong"]), default="cheap", show_default=True, help="Effort of the proof."
+)
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit of a strong bound.")
 def command(data: str, k: int, effort: str, seconds: float) -> None:
     """Compute a loss that no partition of a bundled data set can be below.

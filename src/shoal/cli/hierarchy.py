@@ -26,7 +26,9 @@ Examples:
 @click.option("--data", metavar="FILE", help="Check that every value of --column is in the hierarchy.")
 @click.option("--column", metavar="COLUMN", help="The column of --data.")
 @click.option("--show-values", is_flag=True, help="List values that are missing, draw those of a rule: table values.")
-@click.option("--lines", type=click.IntRange(min=1), default=40, show_default=True, help="Most lines of the drawing.")
+@click.option(
+    "--lines", type=click.IntRange(min=1), default=40, show_default=True, help="Maximum number of lines of the drawing."
+)
 @options.columns("missing_codes", "fold")
 @options.reading
 def command(hierarchy: str, data: str | None, column: str | None, show_values: bool, lines: int, **given: Any) -> int:
@@ -34,7 +36,7 @@ def command(hierarchy: str, data: str | None, column: str | None, show_values: b
 
     A file has a line for each value, the value first, then its groups, the root last (value;group;*), as ARX writes it;
     or lines of child and parent. A rule builds the hierarchy from the values of a column, so it needs --data. Ends with
-    exit code 0 if every value of the column is in the hierarchy, 1 if not, 2 if it is no hierarchy.
+    exit code 0 if every value of the column is in the hierarchy, 1 if not, 2 if the file is not a hierarchy.
     """
     rule = rule_of(hierarchy)
     if (data is None) != (column is None):

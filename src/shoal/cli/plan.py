@@ -84,7 +84,7 @@ _NO_PART_OF_A_JOB = (
 @options.roles()
 @options.models
 @click.option("--job", metavar="JOB.toml", help="Take k, roles, models and all other settings from a job file.")
-@click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="For measuring.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="Time for measuring.")
 @options.reading
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 @click.option("--svg", metavar="FILE", help="SVG file for the timeline.")

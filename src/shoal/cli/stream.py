@@ -74,7 +74,7 @@ def rules(function: F) -> F:
 @click.option("-i", "--input", "source", help="File to read, also gzip or zstd; stdin by default.")
 @click.option("-o", "--output", help="File to write, compressed if it ends in .gz or .zst; stdout by default.")
 @click.option("--csv", "is_csv", is_flag=True, help="Lines are CSV with a header, not NDJSON.")
-@click.option("--delimiter", default=",", show_default=True, help="Of CSV.")
+@click.option("--delimiter", default=",", show_default=True, help="Delimiter of CSV.")
 @click.option("--side", help="File for tuples that cannot be released, with the reason. They are unprotected.")
 @click.option(
     "--checkpoint",

@@ -71,7 +71,7 @@ def dates_as_numbers(view: ColumnView) -> Finding | None:
         "dates-as-numbers",
         view.name,
         f"{view.share(n_dates)} of the records hold a number that is a date (year, month, day)",
-        "Dates are averaged like amounts: a cell of 19800131 and 19800201 would publish a number that is no date",
+        "Dates are averaged like amounts: a cell of 19800131 and 19800201 would publish a number that is not a date",
         (*readings, Remedy("column", view.name, {"kind": "ordinal"}), Remedy("column", view.name, {"kind": "numeric"})),
         question=True,
     )

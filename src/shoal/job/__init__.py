@@ -267,7 +267,7 @@ class Job(Settings):
     )
     models: Models = Field((), description="what is promised about confidential columns, beyond k")
     steer: dict[str, Weight] = Field(
-        {}, description="columns that lead the grouping, by weight: positive together, negative apart; promises nothing"
+        {}, description="weights of columns that steer the cells: positive together, negative apart; not guaranteed"
     )
     options: dict[str, Plain] = Field({}, description="options of the method, such as effort=best")
     engine: EngineName | None = Field(

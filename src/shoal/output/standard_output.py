@@ -37,8 +37,8 @@ class StandardOutput:
         """Return the extension that names the format; raise if it is not known, or not for a terminal."""
         if self.format is None and source.path is None:
             raise ParameterError(
-                "The release goes to standard output (-), and its input is no file whose format it could have. Give "
-                f"its format, for instance {setting('to_format', 'csv')}."
+                "The release goes to standard output (-), and its input is not a file with a format. Give its format, "
+                f"for instance {setting('to_format', 'csv')}."
             )
         ending = f".{self.format}" if self.format is not None else format_of(source.path or "")[0]
         kind = output_format_of(f"standard_output{ending}")[1]

@@ -81,7 +81,7 @@ def _bare_field(field: pa.Field) -> pa.Field:
 
 
 def _can_be_listed(kind: pa.DataType) -> bool:
-    """Return whether values have an order and can be found in a list; others, such as structs, are no categories."""
+    """Return whether values have an order and can be found in a list; others, such as structs, are not categories."""
     if kind.num_fields:
         return False
     try:

@@ -101,7 +101,7 @@ def _check_pairs(found: Any) -> None:
     try:
         json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise _RefusedError("holds half of a surrogate pair, which is no text") from None
+        raise _RefusedError("holds half of a surrogate pair, which is not text") from None
 
 
 def _refuse_constant(name: str) -> None:

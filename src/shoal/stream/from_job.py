@@ -33,7 +33,7 @@ def stream_of(job: Job, tracked: str) -> Stream:
     unused = [name for name in _OF_A_RELEASE if getattr(job, name) != Job.model_fields[name].default]
     unused += [f"roles.{name}" for name in _NOT_HERE if getattr(job.roles, name)]
     if unused:
-        raise ParameterError(f"{', '.join(unused)} is set in the job, but a stream has no use for it. Leave it out.")
+        raise ParameterError(f"{', '.join(unused)} is set in the job, but streams do not support it. Leave it out.")
     if not job.roles.quasi_identifiers:
         raise ParameterError("Say which columns are quasi-identifiers: --quasi-identifiers age,zip.")
     return Stream(

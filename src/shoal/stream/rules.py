@@ -76,7 +76,7 @@ class Rules(StreamRules):
         if self.quasi_identifiers is not None:
             for name in (*self.ranges, *self.columns):
                 if name not in self.quasi_identifiers:
-                    raise ParameterError(f"Column {name!r} has a range or settings but is no quasi-identifier.")
+                    raise ParameterError(f"Column {name!r} has a range or settings, but it is not a quasi-identifier.")
         for name in self.diverse:
             if name not in self.confidential:
                 raise ParameterError(f"l-diversity names column {name!r}, which is not among the confidential ones.")

@@ -41,7 +41,7 @@ def read_published(column: Any, hierarchy: str | os.PathLike[str] | None = None,
     Raises
     ------
     ParameterError
-        If the column holds something else, or `values` are needed or have no use.
+        If the column holds something else, or `values` are missing or have no effect.
 
     Notes
     -----

@@ -175,7 +175,7 @@ def _members(text: str | None, hierarchy: Hierarchy | None) -> tuple[tuple[str, 
     node = hierarchy.by_label.get(label)
     if node is None:
         raise ParameterError(
-            "The column holds a value that is no label of the hierarchy. Give the one it was made with."
+            "The column holds a value that is not a label of the hierarchy. Give the one it was made with."
         )
     leaves = np.flatnonzero((hierarchy.nodes == node).any(axis=1))
     return tuple(hierarchy.labels[leaf] for leaf in leaves), missing

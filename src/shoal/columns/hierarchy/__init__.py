@@ -58,7 +58,7 @@ def hierarchy_of(given: str, values: pa.ChunkedArray, name: str, outside: Outsid
     Raises
     ------
     SchemaError
-        If the file is no hierarchy, or values of the column are missing from it.
+        If the file is not a hierarchy, or values of the column are missing from it.
     """
     rule = rule_of(given)
     if rule is not None:

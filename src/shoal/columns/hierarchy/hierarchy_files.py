@@ -24,7 +24,7 @@ def read_hierarchy(path: str | os.PathLike[str]) -> Hierarchy:
     FileError
         If the file cannot be read or is not UTF-8 text.
     SchemaError
-        If it is no hierarchy: a cycle, several roots, a leaf twice, inconsistent levels.
+        If it is not a hierarchy: a cycle, several roots, a leaf twice, inconsistent levels.
     """
     name = os.fspath(path)
     try:
@@ -53,7 +53,7 @@ def _rows(text: str, what: str) -> Rows:
     if several:
         return (even or several)[0]  # the check of the levels explains rows of different lengths
     raise SchemaError(
-        f"{what} is no table of values and groups. Give a line for each value: the value, its groups and the root, "
+        f"{what} is not a table of values and groups. Give a line for each value: the value, its groups and the root, "
         "separated by semicolons; or lines of child and parent."
     )
 

@@ -137,7 +137,7 @@ def _prepared(job: Job, schema: Schema) -> Iterable[str]:
     for entry in job.accept:
         where, _, finding = entry.rpartition("=")
         told = f" in {listed([where])}" if where else ""
-        yield f"Accepted as it is, though it was asked about: {listed([finding])}{told}."
+        yield f"Accepted as it is, although it may be misread: {listed([finding])}{told}."
     if job.missing == "own-value":
         yield "A missing value counted as a value of its own when records were compared."
 
@@ -160,11 +160,11 @@ def _grouped(job: Job, schema: Schema) -> Iterable[str]:
     if weighted:
         yield f"Some columns counted more or less than others in the comparison: {listed(weighted)}."
     for words, names in (
-        ("led into the same groups where equal in", [name for name, weight in job.steer.items() if weight > 0]),
-        ("led into different groups where equal in", [name for name, weight in job.steer.items() if weight < 0]),
+        ("steered into the same groups if they agree in", [name for name, weight in job.steer.items() if weight > 0]),
+        ("steered into different groups if they agree in", [name for name, weight in job.steer.items() if weight < 0]),
     ):
         if names:
-            yield f"Records were {words} {listed(names)}, where possible: nothing is promised about it."
+            yield f"Records were {words} {listed(names)}, where possible. This is not guaranteed."
 
 
 def _kept_together(schema: Schema) -> Iterable[str]:

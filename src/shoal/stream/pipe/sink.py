@@ -134,7 +134,7 @@ class Sink:
             if self._gives_up():
                 n_lines = bytes(rest).count(b"\n")
                 raise OutageError(
-                    f"{self.name} takes nothing any more: {n_lines:,} released lines ({len(rest):,} bytes) were not "
+                    f"{self.name} no longer reads: {n_lines:,} released lines ({len(rest):,} bytes) were not "
                     "delivered. Look at the consumer."
                 )
 
