@@ -166,7 +166,8 @@ def pieces(
         if longest is not None and len(rest) > longest:
             raise FileError(
                 f"The record in line {line + 1} of {path!r} has more than {longest:,} bytes, which is too many to read "
-                f"the file in batches. If the file has no quotes, give {setting('quote', '')}; otherwise shorten the field."
+                f"the file in batches. If the file has no quotes, give {setting('quote', '')}; otherwise shorten the "
+                "field."
             )
 
 
