@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 import shoal
 from bench_partition import ROOT, circumstances
 from shoal import datasets
-from shoal.auditing.differential import differential
+from shoal.auditing.k_minus_one import differential
 from shoal.typing import Matrix
 
 RESULTS = ROOT / "benchmarks" / "results" / "truthful.json"

@@ -21,7 +21,7 @@ from papers.random.methods import METHODS, partitioned
 from papers.tables import crossed
 from shoal import datasets
 from shoal.aggregate import Cells, RandomAggregation, aggregate
-from shoal.auditing.differential import WITHIN, differential
+from shoal.auditing.k_minus_one import WITHIN, differential
 from shoal.columns.schema import Roles, Schema
 from shoal.measures.linkage import linkage
 from shoal.measures.loss import loss

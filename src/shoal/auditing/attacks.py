@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal.auditing.differential import WITHIN, differential
 from shoal.auditing.disclosure import (
     Classes,
     Shown,
@@ -23,6 +22,7 @@ from shoal.auditing.disclosure import (
     own_classes,
     share_linked,
 )
+from shoal.auditing.k_minus_one import WITHIN, differential
 from shoal.columns.coarse import form_of, read_coarse
 from shoal.columns.coarse.layout import gathered
 from shoal.columns.equivalence import class_ids, value_codes

@@ -17,10 +17,10 @@ from shoal import kernels
 from shoal.arrays import as_cell_size, as_matrix
 from shoal.errors import ParameterError
 from shoal.incremental import join
-from shoal.incremental.enlarge import enlarged
 from shoal.incremental.planning import Measured, Run
 from shoal.incremental.planning.run_times import REFERENCE, on_curve
 from shoal.incremental.reopen import neighbours_of
+from shoal.incremental.sample_enlarged import enlarged
 from shoal.measures import loss
 from shoal.methods import partition
 from shoal.typing import Matrix, Seed

@@ -25,8 +25,8 @@ from shoal.constraints.strata import strata_of
 from shoal.errors import GuaranteeError
 from shoal.files import hidden_folder, temporary_path
 from shoal.incremental.calibrate import Measurement, Part, measure, refuse_few
-from shoal.incremental.enlarge import Donors
 from shoal.incremental.planning import Measured
+from shoal.incremental.sample_enlarged import Donors
 from shoal.incremental.two_stage_cells import ANY_SIZE
 from shoal.job import Input, Job, Output
 from shoal.sources import read, write

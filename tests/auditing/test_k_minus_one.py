@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shoal.aggregate import Cells, RandomAggregation, aggregate
-from shoal.auditing.differential import differential
+from shoal.auditing.k_minus_one import differential
 from shoal.columns.coarse import Ranges, Sets
 from shoal.columns.schema import Roles, Schema
 from shoal.methods import partition

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shoal.incremental.enlarge import Donors, enlarged
+from shoal.incremental.sample_enlarged import Donors, enlarged
 
 X = np.random.default_rng(0).integers(0, 50, size=(90, 3)) * 1.0
 
