@@ -144,7 +144,7 @@ class GuardedRepairer {
         }
         return best;
     }
-    // Excess that a step may leave: little, so that few steps are needed, but one record changes little in a large cell.
+    // Excess that a step may leave: little, so few steps are needed; but one record changes a large cell little.
     static double enough(const Cell& cell) { return cell.excess - std::min(0.3 * cell.excess, 0.25 / cell.weight()); }
     // How much excess a swap takes away at most.
     double most_gone(const Cell& a, const Cell& b, std::uint32_t x, std::uint32_t y) const {
