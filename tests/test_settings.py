@@ -48,3 +48,9 @@ def test_any_number_of_threads_may_be_allowed():
     release = shoal.anonymize(TABLE, k=2, quasi_identifiers="age", confidential="disease", threads=HUGE)
 
     assert release.verdict.holds
+
+
+@pytest.mark.parametrize("settings", [{"delay": 2**63}, {"delay": 10, "max_cell": HUGE}])
+def test_whole_numbers_beyond_64_bits_are_refused(settings):
+    with pytest.raises(shoal.ParameterError, match=f"{list(settings)[-1]} cannot be used.* 64 bits can hold"):
+        shoal.Stream(2, quasi_identifiers=["age"], **settings)

@@ -30,7 +30,10 @@ ALIASES = {
 def _whole(value: object) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise PydanticCustomError("whole_number", "it should be a whole number")
-    return operator.index(value)
+    whole = operator.index(value)
+    if abs(whole) >= 2**63:
+        raise PydanticCustomError("whole_number", "it should be a whole number that 64 bits can hold")
+    return whole
 
 
 def _number(value: object) -> float:
