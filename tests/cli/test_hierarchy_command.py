@@ -162,6 +162,6 @@ def test_hierarchy_problems_of_a_release_speak_of_options_and_write_nothing(file
 
     assert result.exit_code == 2
     assert is_one_paragraph(result.stderr)
-    assert "--outside root" in result.stderr
+    assert "--outside zip=root" in result.stderr
     assert not any(secret in result.stderr for secret in SECRETS)
     assert set(files.iterdir()) == before

@@ -87,7 +87,7 @@ def test_sets_and_ancestors_are_drawn_from_their_values(tmp_path):
     assert set(jobs.draw(seed=1)[:1]) <= {"nurse", "doctor"}
     assert jobs.holds(pa.chunked_array([["doctor", "nurse", None]])).tolist() == [True, False, True]
     assert sets.draw(seed=4)[1] == "c"
-    with pytest.raises(ParameterError, match="no label of the hierarchy"):
+    with pytest.raises(ParameterError, match="not a label of the hierarchy"):
         shoal.read_published(["wealth"], hierarchy=tmp_path / "jobs.csv")
 
 

@@ -198,7 +198,7 @@ def settled(engine="memory", **settings):
 )
 @pytest.mark.filterwarnings("ignore::shoal.ShoalWarning")
 def test_a_setting_that_names_values_no_record_has_is_refused(engine, name, setting, given, fitting):
-    with pytest.raises(SchemaError, match=f"^'{setting}' is set for column '{name}', but no record has"):
+    with pytest.raises(SchemaError, match=f"^{setting} is set for column '{name}', but no record has"):
         settled(engine, **{name: {setting: given}})
     column = name if fitting else "rent"
 

@@ -139,7 +139,7 @@ def test_household_columns_stay_equal_within_a_household(households, kind):
 
     assert (rents == rents[:, :1]).all()
     assert min(len(set(np.flatnonzero(rents[:, 0] == rent))) for rent in rents[:, 0]) >= 3
-    assert found.cells.household_level == ("rent",)
+    assert found.records.cells.household_level == ("rent",)
 
 
 def test_only_household_columns_are_fine(households):

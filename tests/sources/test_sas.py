@@ -25,7 +25,7 @@ def test_values_labels_and_formats_are_read():
     assert table.labels.formats == {"born": "DATE9", "sex": "SEXF"}
     assert table.labels.values == {}
     assert table.receipt.said == (
-        "Formats of 'sex' may have labels in a catalogue (.sas7bcat), which is not read. Give it with catalog=.",
+        "Formats of 'sex' may have labels in a catalogue (.sas7bcat), which is not read. Give it as the catalog.",
     )
 
 

@@ -53,7 +53,7 @@ def test_what_holds_for_all_columns_is_used_where_it_fits(file):
 
 @pytest.mark.parametrize("texts", [("31.12.1980", "text"), ("1980-12-31", "1999-02-01"), ("5", "7")])
 def test_a_date_format_that_fits_no_column_is_refused(file, texts):
-    with pytest.raises(FileError, match=r"date_format='%d.%m.%Y' has no effect"):
+    with pytest.raises(FileError, match=r'date_format="%d.%m.%Y" has no effect'):
         read(file(*texts), date_format="%d.%m.%Y")
     assert read(file(), date_format="%d.%m.%Y").n_records == 0
     assert read(file(*texts), date_format="%d.%m.%Y", columns=["a"]).n_records == 2

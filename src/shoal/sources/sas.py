@@ -106,7 +106,7 @@ def _said(labels: ValueLabels, catalog: str | None) -> list[str]:
     if unlabelled and catalog is None:
         said.append(
             f"Formats of {listed(unlabelled)} may have labels in a catalogue (.sas7bcat), which is not read. Give it "
-            f"with {setting('catalog')}."
+            "as the catalog."
         )
     return said
 
