@@ -177,6 +177,13 @@ def test_a_bad_record_of_csv_is_known_by_its_line(line, reason, tmp_path):
     assert "s3cret" not in said
 
 
+@pytest.mark.parametrize("arguments", [(), ("--csv",)])
+def test_an_empty_input_is_an_empty_stream(arguments):
+    done = shoal_stream("-k", 2, "--delay", 5, "--quasi-identifiers", "x", *arguments)
+
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
 def test_columns_without_a_role_are_refused_by_name(tmp_path):
     code, _, said = here(
         tmp_path, "-k", "3", "--delay", "20", "--quasi-identifiers", "x", "--csv", text=as_csv(rows(5))
