@@ -586,3 +586,8 @@ def test_csv_that_is_taken_for_json_is_refused_with_the_option_for_csv(tmp_path)
 
     assert (wrong[0], right[0]) == (65, 0)
     assert "for CSV add --csv" in wrong[2]
+
+
+@pytest.mark.parametrize("command", ["stream", "worker"])
+def test_the_help_says_that_a_stream_is_not_random(command):
+    assert "nothing here is random" in " ".join(CliRunner().invoke(cli.main, [command, "--help"]).output.split())
