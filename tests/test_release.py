@@ -434,3 +434,12 @@ def test_the_number_of_threads_also_limits_what_is_measured_later(monkeypatch):
     assert anonymize(table, k=5, quasi_identifiers=["age", "income"], seed=1, threads=1).risk
 
     assert seen == [1]
+
+
+def test_a_warning_stands_where_the_release_was_asked_for():
+    table = pa.table({"age": [30, 30, 40, 40], "note": ["a", "b", "c", "d"]})
+
+    with pytest.warns(shoal.ShoalWarning) as caught:
+        shoal.anonymize(table, k=2, quasi_identifiers=["age"], other=["note"], seed=1)
+
+    assert {warning.filename for warning in caught} == {__file__}

@@ -32,6 +32,13 @@ def test_without_k_it_only_counts(published):
     assert "the smallest class has 4 records" in result.stdout
 
 
+def test_settings_that_an_audit_does_not_use_are_named_as_options(published):
+    result = shoal_command("audit", published, "--quasi-identifiers", "age,sex", "--missing-codes", "age=30")
+
+    assert result.exit_code == 2
+    assert "--missing-codes is set for column 'age', but an audit uses only --kind and --categories." in result.stderr
+
+
 def test_confidential_columns_are_measured(published):
     result = shoal_command("audit", published, "--quasi-identifiers", "age", "--confidential", "disease")
 

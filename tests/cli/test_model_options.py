@@ -149,3 +149,11 @@ def test_a_column_with_an_equals_sign_stands_in_quotes():
     (found,) = options.models_of({"model__l_diversity": ('"a=b"=2,kind=recursive,c=3',)})
 
     assert found == LDiversity("a=b", l=2, kind="recursive", c=3)
+
+
+@pytest.mark.parametrize("command", ["anonymize", "compare"])
+def test_models_have_an_option_each_and_none_together(command):
+    result = shoal_command(command, "people.csv", "--models", "t-closeness")
+
+    assert result.exit_code == 2
+    assert "No such option '--models'" in result.stderr

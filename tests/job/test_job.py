@@ -142,3 +142,8 @@ def test_reading_is_what_was_said_about_the_file():
 
 def test_the_json_file_goes_by_its_short_name():
     assert Output.model_validate({"path": "a.csv", "json": "a.json"}).json_file == "a.json"
+
+
+def test_a_table_is_not_a_list_of_null_values():
+    with pytest.raises(ParameterError, match="should be a list of strings"):
+        Job.of(k=2, roles={"quasi_identifiers": ["age"]}, input={"path": "people.csv", "null_values": {"age": ["NA"]}})

@@ -177,6 +177,13 @@ def test_a_bad_record_of_csv_is_known_by_its_line(line, reason, tmp_path):
     assert "s3cret" not in said
 
 
+@pytest.mark.parametrize("arguments", [(), ("--csv",)])
+def test_an_empty_input_is_an_empty_stream(arguments):
+    done = shoal_stream("-k", 2, "--delay", 5, "--quasi-identifiers", "x", *arguments)
+
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
 def test_columns_without_a_role_are_refused_by_name(tmp_path):
     code, _, said = here(
         tmp_path, "-k", "3", "--delay", "20", "--quasi-identifiers", "x", "--csv", text=as_csv(rows(5))
@@ -579,3 +586,8 @@ def test_csv_that_is_taken_for_json_is_refused_with_the_option_for_csv(tmp_path)
 
     assert (wrong[0], right[0]) == (65, 0)
     assert "for CSV add --csv" in wrong[2]
+
+
+@pytest.mark.parametrize("command", ["stream", "worker"])
+def test_the_help_says_that_a_stream_is_not_random(command):
+    assert "nothing here is random" in " ".join(CliRunner().invoke(cli.main, [command, "--help"]).output.split())

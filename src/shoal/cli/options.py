@@ -147,7 +147,7 @@ def threads(function: F) -> F:
 
 def settings(model: type[Settings], *wanted: str) -> Callable[[F], F]:
     """Add the options of a part of a job, as `settings_of` returns them: those that are wanted, or all plain ones."""
-    apart = ("k", "path", "ranges", "url") if not wanted else ()
+    apart = ("k", "models", "path", "ranges", "url") if not wanted else ()
     names = wanted or [
         name for name, about in model.model_fields.items() if name not in apart and not holds_settings(about.annotation)
     ]

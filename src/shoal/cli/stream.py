@@ -56,7 +56,8 @@ def rules(function: F) -> F:
             options.models,
             options.roles("identifiers", "quasi_identifiers", "confidential", "other", "subject"),
             options.columns("kind", "categories", "weight"),
-            options.settings(Job, "missing", "seed"),
+            options.settings(Job, "missing"),
+            click.option("--seed", "job__seed", metavar="NUMBER", help="Accepted everywhere; nothing here is random."),
             click.option(
                 "--metrics",
                 type=click.IntRange(0, 65535),

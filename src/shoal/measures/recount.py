@@ -25,6 +25,7 @@ from shoal.models.model import worse
 from shoal.models.serialization import as_models
 from shoal.models.t_closeness import earth_movers_distance
 from shoal.models.table_columns import check_models, codes_of
+from shoal.spelling import named
 from shoal.typing import Labels
 
 
@@ -271,8 +272,8 @@ class Question(NamedTuple):
             unused = sorted(given.model_fields_set - {"kind", "categories"})
             if unused:
                 raise ParameterError(
-                    f"{', '.join(unused)} is set for column {name!r}, but an audit uses only kind and categories. "
-                    "Leave it out."
+                    f"{named(*unused)} is set for column {name!r}, but an audit uses only {named('kind')} and "
+                    f"{named('categories')}. Leave it out."
                 )
         quasi = as_names(quasi_identifiers)
         if not quasi:

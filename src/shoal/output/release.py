@@ -358,7 +358,7 @@ class Release:
 
     def _warn(self) -> None:
         for text in self.warnings:
-            python_warnings.warn(text, ShoalWarning, stacklevel=6)
+            python_warnings.warn(text, ShoalWarning, stacklevel=8)  # where `shoal.anonymize` was called
 
     def write(
         self,

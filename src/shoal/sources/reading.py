@@ -29,8 +29,8 @@ def _refused(why: str) -> PydanticCustomError:
 
 
 def _strings(given: object) -> object:
-    # A single string would be split into letters.
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    # A single string would be split into letters, and a table into its keys.
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise _refused("it should be a list of strings, as in ['NA']")
     return tuple(given)
 

@@ -230,6 +230,8 @@ class Pipe:
             return len(rest)
         if self._reader.columns is None:
             rest = self._header(rest, True)
+        if self._reader.columns is None:  # an empty input
+            return 0
         while rest := self._records(rest, b"\n" not in rest[:-1]):
             # An unclosed quote joins many lines into one: only the line that opens it is rejected.
             rest = self._reject_first_line(rest)
