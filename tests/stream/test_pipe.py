@@ -184,6 +184,15 @@ def test_an_empty_input_is_an_empty_stream(arguments):
     assert (done.returncode, done.stdout) == (0, b"")
 
 
+@pytest.mark.parametrize("line", ["s3cret,44", '{"x": "s3cret"}'])
+def test_a_first_line_that_is_a_record_is_not_shown(line):
+    done = shoal_stream("-k", 2, "--delay", 5, "--quasi-identifiers", "x", "--csv", text=f"{line}\n".encode())
+
+    assert done.returncode == 2
+    assert b"it seems to be a record" in done.stderr
+    assert b"s3cret" not in done.stderr
+
+
 def test_columns_without_a_role_are_refused_by_name(tmp_path):
     code, _, said = here(
         tmp_path, "-k", "3", "--delay", "20", "--quasi-identifiers", "x", "--csv", text=as_csv(rows(5))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.columns.schema import Kind
+from shoal.errors import SchemaError
 from shoal.stream.batches import as_array, floats_of, is_plain
 from shoal.stream.rules import Rules, refuse_misfit
 
@@ -119,6 +120,11 @@ class Reader:
             self._start(self.columns)
 
     def _start(self, columns: list[str]) -> None:
+        if not set(columns) & set(self.reading.names):  # a record, whose values no message may show
+            raise SchemaError(
+                "The first line of the input names none of the columns that have a role, so that it seems to be a "
+                "record. Begin CSV with a header line; lines that are JSON objects are NDJSON."
+            )
         refuse_misfit(columns, self.reading.names, (), "header")
         self.columns = columns
         self._how = [self.reading.how(name) for name in columns]
