@@ -109,7 +109,7 @@ def audit(
     if original is None and (manifest is not None or same_order):
         raise ParameterError(
             f"{setting('manifest')} and {setting('same_order', True)} say which original each record is, but there are "
-            f"no originals: {setting('original')}"
+            f"no originals. Give them, {setting('original', 'people.csv')}, or leave this out."
         )
     if memory is not None and (records or original is not None):
         raise ParameterError(
