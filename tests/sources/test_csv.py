@@ -378,3 +378,8 @@ def test_a_nul_character_is_told_as_such(tmp_path, encoding):
         read(tmp_path / "people.csv", encoding=encoding)
 
     assert "not UTF-8" not in str(refused.value)
+
+
+def test_a_first_line_of_more_than_a_megabyte_is_not_taken_for_a_header(file):
+    with pytest.raises(FileError, match=r"The first line of 'people\.csv' has more than 1 MB"):
+        read(file("[" + '{"age": 20}, ' * 100_000 + "]\n1\n2\n"))

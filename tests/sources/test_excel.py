@@ -337,3 +337,19 @@ def test_without_the_packages_the_extra_is_named(path, module, monkeypatch):
 
     with pytest.raises(FileError, match=r"pip install 'shoal-privacy\[excel\]'"):
         write(read(path).arrow, path.with_name("out.xlsx"))
+
+
+def test_a_workbook_in_strict_open_xml_is_read(path):
+    plain = workbook(path.with_name("plain.xlsx"), ROWS)
+    kinds = {
+        "officeDocument/2006/relationships": "officeDocument/relationships",
+        "spreadsheetml/2006/main": "spreadsheetml/main",
+    }
+    with zipfile.ZipFile(plain) as archive, zipfile.ZipFile(path, "w") as strict:
+        for name in archive.namelist():
+            xml = archive.read(name).decode()
+            for one, other in kinds.items():
+                xml = xml.replace(f"http://schemas.openxmlformats.org/{one}", f"http://purl.oclc.org/ooxml/{other}")
+            strict.writestr(name, xml)
+
+    assert read(path).arrow.to_pydict() == read(plain).arrow.to_pydict()

@@ -1,3 +1,4 @@
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import date
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+import shoal
 from shoal import FileError, ParameterError, SchemaError, ShoalError
 from shoal.sources import FORMATS, Table, read, write
 from shoal.sources.parquet_arrow import read_columns
@@ -237,3 +239,61 @@ def test_columns_are_read_by_several_threads(tmp_path):
         )
 
     assert pa.table(columns).equals(wide)
+
+
+def _people(**columns):
+    return pa.table({"age": [20 + i % 9 for i in range(60)], **columns})
+
+
+IDS = [uuid.UUID(int=i % 20) for i in range(60)]
+EXTENSIONS = {
+    "uuid": pa.array([each.bytes for each in IDS], pa.uuid()),
+    "json": pa.array([f'{{"a": {i % 20}}}' for i in range(60)], pa.json_()),
+}
+EXTENSIONS["list of uuid"] = in_lists(EXTENSIONS["uuid"])
+EXTENSIONS["structure of json"] = in_structs(EXTENSIONS["json"])
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+@pytest.mark.parametrize("memory", [None, "1GB"])
+def test_columns_of_extension_types_are_published_beside_others(tmp_path, name, memory):
+    pq.write_table(_people(x=EXTENSIONS[name]), tmp_path / "a.parquet")
+    with shoal.anonymize(
+        tmp_path / "a.parquet", k=3, quasi_identifiers=["age"], other=["x"], seed=1, memory=memory
+    ) as release:
+        release.write(tmp_path / "out.parquet")
+    found = pq.read_table(tmp_path / "out.parquet")["x"]
+
+    assert found.type == EXTENSIONS[name].type
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, EXTENSIONS[name].to_pylist()))
+
+
+def test_text_that_is_not_utf_8_is_refused_by_the_name_of_its_column(tmp_path):
+    offsets = pa.array(range(61), pa.int32()).buffers()[1]
+    broken = pa.Array.from_buffers(pa.string(), 60, [None, offsets, pa.py_buffer(b"\xff" * 60)])
+    pq.write_table(_people(name=broken), tmp_path / "a.parquet")
+
+    assert read(tmp_path / "a.parquet", columns=["age"]).arrow.num_rows == 60
+    with pytest.raises(FileError, match=r"Column 'name' of 'a\.parquet' holds values that its type does not permit"):
+        _ = read(tmp_path / "a.parquet").arrow
+
+
+@pytest.mark.parametrize("plain_footer", [True, False])
+def test_encrypted_files_are_refused(tmp_path, plain_footer):
+    encryption = pytest.importorskip("pyarrow.parquet.encryption")
+
+    class Keys(encryption.KmsClient):
+        def wrap_key(self, key, name):
+            return key.hex()
+
+        def unwrap_key(self, wrapped, name):
+            return bytes.fromhex(wrapped)
+
+    how = encryption.EncryptionConfiguration("footer", column_keys={"column": ["age"]}, plaintext_footer=plain_footer)
+    factory = encryption.CryptoFactory(lambda _: Keys())
+    properties = factory.file_encryption_properties(encryption.KmsConnectionConfig(), how)
+    with pq.ParquetWriter(tmp_path / "a.parquet", _people().schema, encryption_properties=properties) as writer:
+        writer.write_table(_people())
+
+    with pytest.raises(FileError, match="encrypted"):
+        read(tmp_path / "a.parquet")

@@ -175,3 +175,23 @@ def test_timestamps_come_back_in_milliseconds(tmp_path, ending, unit):
     assert back.cast(pa.timestamp("ms")).equals(
         pc.round_temporal(table["at"], 1, "millisecond").cast(pa.timestamp("ms"))
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "shown_as"), [("a.sav", 4e11, "DATETIME20"), ("a.dta", 4e15, "%tc")], ids=["SPSS", "Stata"]
+)
+def test_dates_beyond_the_year_9999_are_refused_by_the_name_of_their_column(tmp_path, name, seconds, shown_as):
+    frame = pl.DataFrame({"age": [20.0, 21.0], "seen": [seconds, None]})
+    writer = pyreadstat.write_sav if name.endswith("sav") else pyreadstat.write_dta
+    writer(frame, tmp_path / name, variable_format={"seen": shown_as})
+
+    assert read(tmp_path / name, columns=["age"]).n_records == 2
+    with pytest.raises(FileError, match=rf"Column\(s\) 'seen' of '{name}' hold dates outside the years 1 to 9999"):
+        read(tmp_path / name)
+
+
+def test_a_format_of_stata_that_is_too_old_is_called_so(tmp_path):
+    (tmp_path / "a.dta").write_bytes(bytes([102, 1, 0, 0]) + bytes(400))
+
+    with pytest.raises(FileError, match="too old to be read"):
+        read(tmp_path / "a.dta")

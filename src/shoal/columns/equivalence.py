@@ -69,6 +69,8 @@ def value_codes(values: pa.ChunkedArray) -> Labels:
         categories, places = Listed.of(values)
         numbers = value_codes(categories)
         return by_occurrence(numbers[places], len(numbers))
+    if isinstance(values.type, pa.BaseExtensionType):
+        values = values.cast(values.type.storage_type)
     if pa.types.is_nested(values.type):
         # Arrow does not number lists and structures.
         seen: dict[str, int] = {}

@@ -158,6 +158,11 @@ def decimals_as_floats(name: str, column: pa.ChunkedArray, title: str) -> pa.Chu
     return column.cast(pa.float64())
 
 
+def without_records(types: pa.Schema) -> pa.Table:
+    """Return a table of these columns without records, also of types of which Arrow makes no empty arrays."""
+    return pa.Table.from_batches([], types)
+
+
 def plain(table: pa.Table) -> pa.Table:
     """Return the table without metadata, with types that all pyarrow compute functions support."""
     for place, field in enumerate(table.schema):
@@ -221,7 +226,7 @@ def as_permutation(order: ArrayLike, n: int) -> NDArray[np.int64]:
 
 
 def _is_encoded(kind: pa.DataType) -> bool:
-    """Return whether a type is run-end encoded, or contains such a type or views, as polars writes to Arrow files."""
+    """Return whether Arrow has to rebuild a type: run-end encoding, or views and extensions within another type."""
     if pa.types.is_run_end_encoded(kind):
         return True
     if pa.types.is_dictionary(kind):
@@ -229,7 +234,9 @@ def _is_encoded(kind: pa.DataType) -> bool:
     if isinstance(kind, pa.BaseExtensionType):
         return _is_encoded(kind.storage_type)
     inner = [kind.field(i).type for i in range(kind.num_fields)]
-    return any(_plain_type(each) != each or _is_encoded(each) for each in inner)
+    return any(
+        isinstance(each, pa.BaseExtensionType) or _plain_type(each) != each or _is_encoded(each) for each in inner
+    )
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:

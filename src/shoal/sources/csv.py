@@ -64,7 +64,7 @@ def open_csv(path: Path, reading: Reading) -> "CsvFile":
     """Return a file whose dialect is known, from its beginning."""
     quote = '"' if reading.quote is None else reading.quote
     encoding = reading.encoding or "utf-8"
-    text = sample(next(as_utf8(unpacked(path, reading.max_unpacked_gb), encoding, path.name), b""))
+    text = sample(next(as_utf8(unpacked(path, reading.max_unpacked_gb), encoding, path.name), b""), path.name)
     if not text.strip():
         raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
     delimiter = reading.delimiter or find_delimiter(text, quote)

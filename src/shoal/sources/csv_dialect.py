@@ -62,11 +62,16 @@ def as_utf8(blocks: Iterable[bytes], encoding: str, path: str) -> Iterator[bytes
         offset, line = offset + len(block), line + block.count(b"\n")
 
 
-def sample(raw: bytes) -> str:
+def sample(raw: bytes, path: str) -> str:
     """Return the beginning of a text, up to the last complete line of the first megabyte."""
     start = raw[:_SAMPLE]
     if len(raw) > _SAMPLE and b"\n" in start:
         start = start[: start.rindex(b"\n") + 1]
+    elif len(raw) > _SAMPLE and b"\r" not in start:
+        raise FileError(
+            f"The first line of {path!r} has more than 1 MB, which is too long for a header. Check that it is a CSV "
+            "file with one record a line: JSON and XML are not."
+        )
     return start.decode("utf-8", errors="ignore")
 
 

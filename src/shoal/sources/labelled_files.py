@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.distribution import optional
-from shoal.errors import FileError, ShoalError
+from shoal.errors import FileError, ShoalError, listed
 from shoal.sources.clean import check_flat, check_names, check_texts, check_wanted, in_few_types
 from shoal.sources.reading import Reading, Receipt
 from shoal.sources.unpacking import Limit
@@ -147,6 +147,13 @@ def read_labelled(
             raise FileError(
                 f"{path.name!r} has text in another encoding than it declares. Give {setting('encoding')}."
             ) from None
+        if isinstance(error, OverflowError):
+            raise _beyond_years(reader, path, wanted, given) from None
+        if "version of the file format" in str(error):
+            raise FileError(
+                f"{path.name!r} is in a version of the {path.suffix} format that is too old to be read. Open it in the "
+                "program that it is for, and save it in a current one."
+            ) from None
         raise _cut_short(path) from None
     limit.check(max(map(len, data.values()), default=0) * width)
     if about.number_rows is not None and any(len(values) != about.number_rows for values in data.values()):
@@ -155,6 +162,23 @@ def read_labelled(
     columns_read = {name: _column(data[name], types[name], name in special) for name in wanted}
     found = reading.model_copy(update={"encoding": about.file_encoding or reading.encoding})
     return pa.table(columns_read), Receipt(reading, found), _about(about, wanted)
+
+
+def _beyond_years(reader: Callable[..., Any], path: Path, names: Sequence[str], given: dict[str, Any]) -> FileError:
+    """Return the error for dates that Python does not have, and name their columns."""
+
+    def is_beyond(name: str) -> bool:
+        try:
+            reader(path, usecols=[name], output_format="dict", **given)
+        except OverflowError:
+            return True
+        return False
+
+    beyond = [name for name in names if is_beyond(name)]
+    return FileError(
+        f"Column(s) {listed(beyond)} of {path.name!r} hold dates outside the years 1 to 9999, which cannot be read. "
+        "Make them missing, or store them as numbers."
+    )
 
 
 def _cut_short(path: Path) -> FileError:

@@ -1,7 +1,8 @@
 """Columnar files: Parquet, of which only the requested columns are read, and Arrow (Feather)."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.errors import FileError
-from shoal.sources.clean import check_names, check_wanted, plain
+from shoal.sources.clean import check_names, check_wanted, plain, without_records
 from shoal.sources.columnar_size import as_texts, check_arrow_size, check_parquet_size, check_runs, declared_sizes
 from shoal.sources.format import About, Content, Format, InParts, Parts, one_part
 from shoal.sources.reading import Reading, Receipt
@@ -31,7 +32,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None, reading: Reading) ->
     """Return what a Parquet file declares; its columns are read on demand, and not kept."""
     types, n_records = parquet_types(path)
     wanted = check_wanted(columns, types.names)
-    types = plain(pa.schema([types.field(name) for name in wanted]).empty_table()).schema
+    types = plain(without_records(pa.schema([types.field(name) for name in wanted]))).schema
     one_by_one = cache(lambda: ParquetColumns(path, reading.max_unpacked_gb))
 
     def load(names: Sequence[str]) -> pa.Table:
@@ -51,11 +52,11 @@ def read_parquet_parts(path: Path, reading: Reading) -> Parts:
             # Prefetched data would be kept until the file is closed, so in the end the whole file.
             with opened(path, pre_buffer=False) as file:
                 for batch in file.iter_batches(_AT_ONCE, columns=list(wanted)):
-                    yield plain(pa.Table.from_batches([batch]).select(wanted))
+                    yield plain(_valid(pa.Table.from_batches([batch]).select(wanted), path))
         except UNREADABLE:
             raise damaged(path, "Parquet") from None
 
-    return Parts(plain(types.empty_table()).schema, n_records, read, Receipt(reading, reading))
+    return Parts(plain(without_records(types)).schema, n_records, read, Receipt(reading, reading))
 
 
 def read_columns(
@@ -71,7 +72,7 @@ def read_columns(
     kept = [name for name in coded if pa.types.is_string(types.field(name).type)]
     with opened(path, read_dictionary=[*by_reference, *kept]) as file:
         try:
-            return as_texts(file.read(columns=wanted).select(wanted), types, limit, kept)
+            return _valid(as_texts(file.read(columns=wanted).select(wanted), types, limit, kept), path)
         except UNREADABLE:
             raise damaged(path, "Parquet") from None
 
@@ -98,7 +99,7 @@ class ParquetColumns:
             return read_columns(self._path, [name], self._max_unpacked_gb)
         try:
             with self._reading:
-                return self._file.read(columns=[name]).select([name])
+                return _valid(self._file.read(columns=[name]).select([name]), self._path)
         except UNREADABLE:
             raise damaged(self._path, "Parquet") from None
 
@@ -113,9 +114,44 @@ def parquet_types(path: Path) -> tuple[pa.Schema, int]:
 def opened(path: Path, **options: Any) -> pq.ParquetFile:
     """Open a Parquet file; errors of the reader are reported without values."""
     try:
-        return pq.ParquetFile(path, page_checksum_verification=True, **options)
+        file = pq.ParquetFile(path, page_checksum_verification=True, **options)
+        is_encrypted = _footer_length(path) == file.metadata.serialized_size + _SIGNATURE
     except UNREADABLE:
-        raise damaged(path, "Parquet") from None
+        if not _is_encrypted(path):
+            raise damaged(path, "Parquet") from None
+        is_encrypted = True
+    if is_encrypted:  # the reader ends the process where it comes to such a column
+        raise FileError(f"{path.name!r} is an encrypted Parquet file, or has encrypted columns. Decrypt it first.")
+    return file
+
+
+_SIGNATURE = 28
+"""Bytes after a footer that is not encrypted itself, where columns are."""
+
+
+def _footer_length(path: Path) -> int:
+    with open(path, "rb") as file:
+        file.seek(-8, os.SEEK_END)
+        return int.from_bytes(file.read(4), "little")
+
+
+def _is_encrypted(path: Path) -> bool:
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read(4) == b"PARE"
+    return False
+
+
+def _valid(table: pa.Table, path: Path) -> pa.Table:
+    """Return a table; raise if a column is not what its type says: the reader does not look into texts."""
+    for name in table.column_names:
+        try:
+            table[name].validate(full=True)
+        except pa.ArrowInvalid:
+            raise FileError(
+                f"Column {name!r} of {path.name!r} holds values that its type does not permit, such as text that is "
+                "not UTF-8. Write the file again, with the text converted to UTF-8."
+            ) from None
+    return table
 
 
 def write_parquet_parts(tables: Iterable[pa.Table], path: Path, ending: str, like: About | None = None) -> None:
@@ -168,7 +204,7 @@ def read_arrow_parts(path: Path, reading: Reading) -> Parts:
 
     # From what the file says of its batches, none of which is read.
     n_records = dataset(path, format="ipc").count_rows()
-    return Parts(plain(types.empty_table()).schema, n_records, read, Receipt(reading, reading))
+    return Parts(plain(without_records(types)).schema, n_records, read, Receipt(reading, reading))
 
 
 def _arrow_reader(path: Path) -> Any:

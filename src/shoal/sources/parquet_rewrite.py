@@ -19,7 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 from shoal.errors import FileError, ParameterError
 from shoal.files import hidden_folder, replacing
 from shoal.sources.arrow_buffers import has_categories
-from shoal.sources.clean import as_permutation, check_names, check_wanted, has_column, plain, publishable
+from shoal.sources.clean import (
+    as_permutation,
+    check_names,
+    check_wanted,
+    has_column,
+    plain,
+    publishable,
+    without_records,
+)
 from shoal.sources.columnar_size import value_bytes
 from shoal.sources.parquet_arrow import PARQUET_OPTIONS, UNREADABLE, opened
 
@@ -136,7 +144,7 @@ def _with_categories(
 
 
 def _empty(file: pq.ParquetFile, untouched: list[str]) -> pa.Table:
-    return publishable(plain(file.schema_arrow.empty_table().select(untouched)))
+    return publishable(plain(without_records(file.schema_arrow).select(untouched)))
 
 
 def _append(pieces: Iterator[pa.Table], empty: pa.Table, path: Path) -> None:

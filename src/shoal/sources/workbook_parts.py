@@ -22,7 +22,10 @@ _BYTES_PER_CELL = 32
 _MOST_ROWS = 1 << 20
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
-_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_RELATIONS = (
+    "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id",
+    "{http://purl.oclc.org/ooxml/officeDocument/relationships}id",  # of a workbook saved as strict Open XML
+)
 
 _FAR_COLUMN = re.compile(rb' r="([A-Z]{2,3})\d')
 _ROW = re.compile(rb' r="[A-Z]{0,3}(\d+)"')
@@ -103,9 +106,9 @@ def sheets_of(path: Path, limit: Limit) -> list[SheetPart]:
         elements = [
             element
             for element in ET.fromstring(archive.read("xl/workbook.xml")).iter()
-            if element.tag.endswith("}sheet") and element.get(_RELATION) in relations
+            if element.tag.endswith("}sheet") and _relation(element) in relations
         ]
-    targets = [relations[element.get(_RELATION)] for element in elements]
+    targets = [relations[_relation(element)] for element in elements]
     return [
         SheetPart(
             element.get("name", ""),
@@ -114,6 +117,10 @@ def sheets_of(path: Path, limit: Limit) -> list[SheetPart]:
         )
         for element, target in zip(elements, targets, strict=True)
     ]
+
+
+def _relation(sheet: ET.Element) -> str | None:
+    return next((found for name in _RELATIONS if (found := sheet.get(name)) is not None), None)
 
 
 def scan_sheet(path: Path, part: str, limit: Limit) -> SheetCounts:

@@ -35,6 +35,7 @@ from shoal.kernels.parallel_calls import side_by_side
 from shoal.output.published_order import record_hashes
 from shoal.progress import OneTotal
 from shoal.sources.batches import Batches
+from shoal.sources.clean import without_records
 from shoal.typing import Labels, Progress
 
 _SPACE = 2.5
@@ -220,7 +221,7 @@ class _DiskEngine:
             return int(batch.num_rows)
 
         self._each(of_batch, self._numbered(), self._budget.threads)
-        return Summary.merged(gathered or [summary(self._source.types.empty_table().select(self._columns))])
+        return Summary.merged(gathered or [summary(without_records(self._source.types).select(self._columns))])
 
     def assign(self, blueprint: Blueprint, send: Callable[..., Sent]) -> Pieces:
         """Send batches on several threads, from the first one, since pieces do not tell which batches they hold."""
