@@ -27,8 +27,8 @@ import pyarrow.parquet as pq
 from bench_partition import ROOT, circumstances
 from materials import Missing
 from problems import FLIGHTS_COLUMNS, K, flights, jittered
+from shoal.columns.value_hashes import record_hashes
 from shoal.job import Job
-from shoal.output.published_order import record_hashes
 from shoal.release import run
 
 RESULTS = ROOT / "benchmarks" / "results" / "spark.json"

@@ -1,11 +1,10 @@
 """Measure the disclosure of a release that is repeated next year, with fresh cells or frozen cells of the first wave.
 
 The second wave has the people of the first but 5 %, and 10 % newcomers; values as they were, or moved by a tenth of a
-standard deviation. `shoal.incremental.waves` runs the attacks.
+standard deviation. `shoal.measures.histories` runs the attacks.
 """
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from problems import sample
 from shoal import datasets
 from shoal.arrays import standardize
 from shoal.incremental import join
-from shoal.incremental.waves import OUT, intersect
+from shoal.measures.histories import OUT, Edition, recount_series
 from shoal.methods import partition
 from shoal.typing import Labels, Matrix
 
@@ -115,8 +114,23 @@ def _means(X: Matrix, labels: Labels) -> Matrix:
 
 def attacked(strategy: Strategy, before: Labels, after: Labels) -> dict[str, float]:
     """Run both attacks. Where values are repeated there are no two sums to subtract."""
-    found = asdict(intersect(before, after, K))
-    return {**found, "n_differenced": 0, "n_exposed": 0} if strategy.repeats else found
+    found = recount_series([_edition(before), _edition(after, None if strategy.repeats else len(before))], K)
+    both = (before != OUT) & (after != OUT)
+    sizes = np.unique(before[both] * len(after) + after[both], return_inverse=True, return_counts=True)
+    common = sizes[2][sizes[1]]
+    return {
+        "smallest": int(common.min()),
+        "below_k": float(np.mean(common < K)),
+        "alone": float(np.mean(common == 1)),
+        "n_computed": found.present.n_computed + found.left.n_computed,
+    }
+
+
+def _edition(labels: Labels, first: int | None = None) -> Edition:
+    """Return a wave as it is published; values that are not those of the wave before have words of their own."""
+    people = np.flatnonzero(labels != OUT)
+    classes = np.unique(labels[people], return_inverse=True)[1]
+    return Edition(people, classes, (labels[people] + (first or 0)).astype(np.uint64), {})
 
 
 @click.command()

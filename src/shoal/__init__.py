@@ -10,6 +10,8 @@ compare
     Try several k and methods, and compare risk and loss.
 audit
     Recount the guarantees of a published table, from shoal or from another tool, and compare it with the originals.
+audit_series
+    Recount what several releases of overlapping people tell together.
 attack
     Try attacks on a published table whose originals are at hand.
 read_published
@@ -47,6 +49,7 @@ from shoal.methods.steer import steer
 if TYPE_CHECKING:
     from shoal.auditing import audit
     from shoal.auditing.attacks import attack
+    from shoal.auditing.series import audit_series
     from shoal.columns.coarse import read_published
     from shoal.comparison import Comparison, compare
     from shoal.estimator import Microaggregator
@@ -81,6 +84,7 @@ __all__ = [
     "anonymize",
     "attack",
     "audit",
+    "audit_series",
     "compare",
     "inspect",
     "partition",
@@ -103,6 +107,7 @@ _HOMES = {
     "anonymize": "release",
     "attack": "auditing.attacks",
     "audit": "auditing",
+    "audit_series": "auditing.series",
     "compare": "comparison",
     "inspect": "inspection",
     "read_published": "columns.coarse",

@@ -99,3 +99,43 @@ def test_risks_never_replace_a_file_that_is_read(name, tmp_path, monkeypatch):
     assert result.exit_code == 2
     assert "is the same file as the input" in result.stderr
     assert (tmp_path / name).read_bytes() == kept
+
+
+def series(folder):
+    """Two internal copies of releases; one person is alone in the second."""
+    for name, last in {"first": 50, "second": 51}.items():
+        ages = [30, 30, 30, 50, 50, last]
+        write_csv(folder / f"{name}.csv", [["id", "age"], *zip("abcdef", ages, strict=True)])
+    return "--series", folder / "first.csv", folder / "second.csv"
+
+
+def test_several_releases_are_counted_together(tmp_path):
+    asked = ("audit", *series(tmp_path), "--key", "id", "--quasi-identifiers", "age", "-k", 3)
+    result = shoal_command(*asked)
+
+    assert result.exit_code == 1
+    assert "does not hold over 2 releases" in result.output
+    assert "3, 1 of them alone" in result.output
+    assert json.loads(shoal_command(*asked, "--json").output)["in_the_last_release"]["people_below_k"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--quasi-identifiers", "age", "-k", 3), "--key id"),
+        (("--quasi-identifiers", "age", "-k", 3, "--key", "id", "--list"), "--list is about one release"),
+        (("--quasi-identifiers", "age", "-k", 3, "--key", "name"), "no column 'name'"),
+        (("--quasi-identifiers", "zip", "-k", 3, "--key", "id"), "no column 'zip'"),
+    ],
+)
+def test_a_series_that_cannot_be_counted_is_refused(arguments, words, tmp_path):
+    result = shoal_command("audit", *series(tmp_path), *arguments)
+
+    assert result.exit_code == 2
+    assert words in result.output
+
+
+def test_several_files_are_not_taken_for_a_series(tmp_path):
+    _, *files = series(tmp_path)
+
+    assert "add --series" in shoal_command("audit", *files, "--quasi-identifiers", "age").output

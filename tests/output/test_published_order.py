@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.output.published_order import Alike, published_order, record_hashes
+from shoal.columns.value_hashes import record_hashes
+from shoal.output.published_order import Alike, published_order
 from strategies import mixed_tables
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from shoal.auditing import audit
+from shoal.auditing.series import audit_series
 from shoal.cli import options
-from shoal.cli.execute import models_in_words, truth_in_words, verdict_in_words
+from shoal.cli.execute import models_in_words, series_in_words, truth_in_words, verdict_in_words
 from shoal.cli.printing import counted, facts, telling
 from shoal.cli.progress import showing
 from shoal.files import check_free, replacing_all
@@ -16,6 +17,7 @@ from shoal.interrupts import report_what_is_written
 from shoal.measures.recount import Diversity, Verdict
 from shoal.output.manifest import manifest_of, read_internal
 from shoal.sources import output_format_of, shown, write_into
+from shoal.spelling import option_name
 
 
 @click.command(
@@ -25,9 +27,14 @@ from shoal.sources import output_format_of, shown, write_into
     "  shoal audit release.csv --quasi-identifiers age,zip,income --confidential diagnosis --json\n"
     "  shoal audit release.csv --quasi-identifiers age,zip -k 10 --confidential salary --t-closeness salary=0.1\n"
     "  shoal audit people.csv --quasi-identifiers age,zip -k 10 --list --risks risks.csv\n"
-    "  shoal audit release.csv --quasi-identifiers age,zip -k 10 --original people.csv",
+    "  shoal audit release.csv --quasi-identifiers age,zip -k 10 --original people.csv\n"
+    "  shoal audit --series 2024.csv 2025.csv 2026.csv --key id --quasi-identifiers age,zip -k 10",
 )
-@click.argument("file", metavar="FILE")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option(
+    "--series", "is_series", is_flag=True, help="Recount what several releases tell together, in the order given."
+)
+@click.option("--key", metavar="COLUMN", help="Column that says whose record it is, in every file of --series.")
 @click.option(
     "-k", "k", type=click.IntRange(min=1), help="Required size of every class; without it, sizes are only counted."
 )
@@ -46,12 +53,25 @@ from shoal.sources import output_format_of, shown, write_into
 @click.option("--same-order", is_flag=True, help="FILE has the records of --original in the same order.")
 @options.reading_of_another("original_reading", "How to read --original, if its manifest does not say so")
 @options.reading
-def command(file: str, k: int | None, as_json: bool, as_list: bool, risks: str | None, **given: Any) -> int:
+def command(
+    files: tuple[str, ...], k: int | None, as_json: bool, as_list: bool, risks: str | None, **given: Any
+) -> int:
     """Recount the guarantees of a published FILE, made by shoal or by another tool.
 
     A class is a set of records with the same quasi-identifiers, where missing counts as a value. The exit code is 0 if
     every class has k records and satisfies every model named, 1 if not, 2 if it cannot be counted.
+
+    With --series, the files are internal copies of releases of overlapping people: as published, with a key. Counted
+    are the people who have the same class, or the same absence, in all of them, and what subtraction tells
+    (docs/series.md).
     """
+    if given["is_series"]:
+        return _of_series(files, k, as_json, {**given, "risks": risks, "as_list": as_list})
+    if given["key"] is not None:
+        raise click.UsageError("--key names the persons of several releases. Add --series, or leave it out.")
+    if len(files) > 1:
+        raise click.UsageError(f"{len(files)} files are given. To count them together, add --series and --key COLUMN.")
+    (file,) = files
     if as_list and k is None:
         raise click.UsageError("--list lists the records in classes smaller than k. Give k: -k 10")
     if risks is not None:
@@ -82,6 +102,34 @@ def command(file: str, k: int | None, as_json: bool, as_list: bool, risks: str |
         report_what_is_written()
         with replacing_all([risks], given["force"], private=[risks]) as (temporary,):
             write_into(verdict.records, temporary)
+    return 0 if verdict.holds else 1
+
+
+def _of_series(files: tuple[str, ...], k: int | None, as_json: bool, given: dict[str, Any]) -> int:
+    """Recount several releases together."""
+    roles = options.taken(given, "role")
+    alone = [name for name in ("original", "manifest", "memory", "risks", "as_list", "same_order") if given.get(name)]
+    alone += [name for name in ("subject",) if name in roles]
+    if alone:
+        names = ", ".join("--list" if name == "as_list" else option_name(name) for name in alone)
+        raise click.UsageError(f"{names} is about one release, and --series counts several. Leave it out.")
+    if k is None or given["key"] is None:
+        raise click.UsageError("--series needs the k that was promised and the column of the key: -k 10 --key id")
+    with telling(), showing(f"reading and counting {len(files)} releases", ""):
+        verdict = audit_series(
+            files,
+            key=given["key"],
+            quasi_identifiers=roles.get("quasi_identifiers", ()),
+            k=k,
+            confidential=roles.get("confidential", ()),
+            models=options.models_of(given),
+            columns=options.column_settings(given),
+            **options.reading_of(given),
+        )
+    if as_json:
+        click.echo(json.dumps(verdict.to_dict(), indent=1, ensure_ascii=False))
+    else:
+        facts(series_in_words(verdict))
     return 0 if verdict.holds else 1
 
 

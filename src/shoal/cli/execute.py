@@ -14,6 +14,7 @@ from shoal.errors import ParameterError
 from shoal.interrupts import report_what_is_written
 from shoal.job import Input, Job
 from shoal.job.checks import prepared
+from shoal.measures.histories import SeriesVerdict
 from shoal.measures.recount import Verdict
 from shoal.output.release import Release
 from shoal.output.report.sentences import reached_in_words
@@ -128,6 +129,30 @@ def models_in_words(verdict: Verdict) -> dict[str, str]:
         f"{found.model.name}: {printable(found.model.column)}": reached_in_words(found.to_dict(), "class")
         for found in verdict.models
     }
+
+
+def series_in_words(verdict: SeriesVerdict) -> dict[str, str]:
+    """Return what all releases of a series together tell."""
+    about = {"in the last release": verdict.present, "left before it": verdict.left}
+    lines = {
+        "series": f"holds: everybody shares all classes and absences with {verdict.k - 1:,} others or more"
+        if verdict.holds
+        else f"does not hold over {verdict.n_releases} releases with k = {verdict.k:,}",
+    }
+    for who, found in about.items():
+        smallest = f"in {counted(found.n_groups, 'group')} of at least {found.smallest:,}" if found.n_people else ""
+        lines[who] = f"{counted(found.n_people, 'person', 'persons')} {smallest}".rstrip()
+        if found.n_below:
+            lines[f"{who}: below k"] = f"{found.n_below:,}, {found.n_alone:,} of them alone"
+        if found.n_computed:
+            lines[f"{who}: by subtraction"] = f"the values, or a sum of fewer than k, of {found.n_computed:,}"
+        lines |= {f"{who}: {model}": f"{n:,} in groups that violate it" for model, n in found.n_failing.items() if n}
+        lines |= {
+            f"{who}: {printable(column)}": f"one value is possible for {n:,}, if theirs did not change"
+            for column, n in found.n_determined.items()
+            if n
+        }
+    return lines
 
 
 def truth_in_words(verdict: Verdict) -> dict[str, str]:

@@ -43,6 +43,7 @@ class Reached:
     holds: bool
     note: str = ""
     values: NDArray[np.float64] = field(repr=False, compare=False, default_factory=lambda: np.empty(0))
+    failing: NDArray[np.bool_] = field(repr=False, compare=False, default_factory=lambda: np.empty(0, dtype=bool))
 
     @property
     def kept(self) -> bool:
@@ -126,7 +127,7 @@ def reached(model: Model, values: NDArray[np.float64], kept: NDArray[np.bool_], 
     worst = float(values.max() if model.best == "low" else values.min()) if len(values) else 0.0
     mean = math.fsum(values) / len(values) if len(values) else 0.0  # the same in whatever order the classes are
     failing = int(np.count_nonzero(~kept))
-    return Reached(model, worst, mean, len(values), failing, failing == 0, note, values)
+    return Reached(model, worst, mean, len(values), failing, failing == 0, note, values, ~kept)
 
 
 def worse(one: Reached, other: Reached) -> Reached:

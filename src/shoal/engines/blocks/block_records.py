@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from shoal.columns.prepare import as_seen, decoded, one_missing, prepare
 from shoal.columns.schema import Schema, value_type
+from shoal.columns.value_hashes import record_hashes, value_hashes
 from shoal.errors import SchemaError
-from shoal.output.published_order import record_hashes, value_hashes
 from shoal.typing import Labels
 
 HASHES = ("_shoal_hash_1", "_shoal_hash_2")

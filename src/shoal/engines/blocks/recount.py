@@ -16,10 +16,10 @@ import pyarrow as pa
 from shoal.columns.distribution import Distributions
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Schema
+from shoal.columns.value_hashes import record_hashes
 from shoal.engines.blocks.block_records import SUBJECT
 from shoal.measures.recount import Diversity, Verdict, recount
 from shoal.models import Model, Reached
-from shoal.output.published_order import record_hashes
 from shoal.typing import Labels
 
 

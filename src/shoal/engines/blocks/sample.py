@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.columns.value_hashes import mixed
 from shoal.engines.blocks.block_records import HASHES, hashes_of
-from shoal.output.published_order import mixed
 from shoal.typing import Labels
 
 SAMPLE = 100_000

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.arrays import as_cell_size
 from shoal.columns.schema import Role, Roles, Schema
+from shoal.columns.value_hashes import record_hashes
 from shoal.engines.blocks.block_records import SUBJECT
 from shoal.engines.blocks.limits import schema_in_blocks
 from shoal.engines.blocks.measure import release_in_blocks
@@ -24,7 +25,6 @@ from shoal.job import Job, Order
 from shoal.measures.recount import Verdict
 from shoal.output.destination import Destination
 from shoal.output.places import FileTable, TableOfOneMachine, begun
-from shoal.output.published_order import record_hashes
 from shoal.output.release import Release, Written
 from shoal.output.writing import require_as_many, require_of_written
 from shoal.sources import format_of

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.columns.schema import Schema
+from shoal.columns.value_hashes import record_hashes
 from shoal.engines.blocks import driver
 from shoal.engines.blocks.block_records import carried, dealt, hashes_of
 from shoal.engines.blocks.blueprint import Blueprint, Summary
@@ -32,7 +33,6 @@ from shoal.engines.disk.spill import Gathering, Spill, release_memory
 from shoal.files import sync_folder
 from shoal.job import Job
 from shoal.kernels.parallel_calls import side_by_side
-from shoal.output.published_order import record_hashes
 from shoal.progress import OneTotal
 from shoal.sources.batches import Batches
 from shoal.sources.clean import without_records

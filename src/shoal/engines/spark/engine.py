@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from shoal.aggregate import published_type
 from shoal.columns.schema import Role, Schema
+from shoal.columns.value_hashes import record_hashes
 from shoal.distribution import versions
 from shoal.engines.blocks import driver
 from shoal.engines.blocks.block_records import ALONE, CELL, HASHES, SUBJECT
@@ -41,7 +42,6 @@ from shoal.engines.spark.spark_frames import (
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.measures.recount import Verdict
-from shoal.output.published_order import record_hashes
 from shoal.typing import Labels, Progress
 
 LEAF, BLOCK, PART = "_shoal_leaf", "_shoal_block", "_shoal_part"

@@ -1,0 +1,145 @@
+"""Series: several releases of overlapping people examined together, made by shoal or by another tool."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from shoal.columns.coarse.layout import gathered
+from shoal.columns.equivalence import class_ids
+from shoal.columns.person_keys import key_texts, numbered
+from shoal.columns.schema import Role, Schema
+from shoal.columns.value_hashes import record_hashes, value_hashes
+from shoal.errors import ParameterError, SchemaError, ShoalWarning
+from shoal.measures.histories import Edition, SeriesVerdict, Told, recount_series
+from shoal.measures.recount import Question
+from shoal.models import Model
+from shoal.models.table_columns import codes_of
+from shoal.sources import Table, read
+from shoal.spelling import setting
+
+
+def audit_series(
+    tables: Sequence[Any],
+    /,
+    *,
+    key: str,
+    quasi_identifiers: Sequence[str] | str,
+    k: int,
+    confidential: Sequence[str] | str = (),
+    models: Sequence[Model] | Model = (),
+    columns: Mapping[str, Any] | None = None,
+    **reading: Any,
+) -> SeriesVerdict:
+    """Recount what several releases of overlapping people tell together: ``docs/series.md``.
+
+    Parameters
+    ----------
+    tables : sequence of path or frame
+        Internal copies of the releases, in the order in which they were published: each as published, with a column
+        that says whose record it is.
+    key : str
+        That column.
+    quasi_identifiers : sequence of str
+        The columns that an intruder may know; a release has all of them or, if it is a coarser version, some.
+    k : int
+        The number of people who should have the same class, or the same absence, in every release.
+    confidential : sequence of str
+        Columns that are published unchanged.
+    models : sequence of Model
+        Models that every such group should satisfy.
+    columns : dict of str to dict, optional
+        Settings of single columns: an ordinal confidential column needs its order.
+    **reading
+        How to read the files; see `shoal.sources.read`.
+
+    Returns
+    -------
+    SeriesVerdict
+        `holds` is True if everybody shares her history with k - 1 others who satisfy the models, and no difference of
+        classes tells of fewer than k.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than two tables, or nobody is in two of them.
+    SchemaError
+        If a column is missing, or a key is missing or occurs twice.
+
+    Examples
+    --------
+    >>> first = pa.table({"id": [1, 2, 3, 4], "age": [30, 30, 50, 50]})
+    >>> second = pa.table({"id": [1, 2, 3, 4], "age": [31, 52, 31, 52]})
+    >>> verdict = audit_series([first, second], key="id", quasi_identifiers="age", k=2)
+    >>> verdict.holds, verdict.present.n_alone
+    (False, 4)
+    """
+    if len(tables) < 2:
+        raise ParameterError(f"A series has at least two releases; got {len(tables)}. Name them all.")
+    asked = Question.of(quasi_identifiers, k, confidential, models, None, columns)
+    sources = [_read(table, key, asked, reading) for table in tables]
+    keys = [key_texts(source.arrow[key], key) for source in sources]
+    people = numbered(keys)
+    n_records, n_people = sum(map(len, people)), 1 + max(int(numbers.max(initial=-1)) for numbers in people)
+    if n_records == n_people:
+        raise ParameterError(
+            f"Nobody is in two of the {len(tables)} releases by column {key!r}: no two records have the same key. If "
+            "the keys were made anew for each release, give the ones of the original tables."
+        )
+    editions = [
+        _edition(source, numbers, asked, place)
+        for place, (source, numbers) in enumerate(zip(sources, people, strict=True), 1)
+    ]
+    return recount_series(editions, k, asked.models)
+
+
+def _read(table: Any, key: str, asked: Question, reading: Mapping[str, Any]) -> Table:
+    """Return a release with its key; raise if it has no quasi-identifier."""
+    source = read(table, **reading)
+    for text in source.receipt.said:
+        warnings.warn(text, ShoalWarning, stacklevel=3)
+    if key not in source.names:
+        raise SchemaError(
+            f"A release has no column {key!r}, so that nothing says whose records are whose. Give internal copies that "
+            f"have the key of each person, and name it: {setting('key', 'id')}."
+        )
+    if source.n_records == 0:
+        raise ParameterError("A release has no records, so there is nothing to count.")
+    return source
+
+
+def _edition(source: Table, people: Any, asked: Question, place: int) -> Edition:
+    """Return a release as the recount takes it."""
+    has = {*source.names, *(name.removesuffix(".low") for name in source.names)}
+    quasi = [name for name in asked.quasi if name in has]
+    lacking = [name for name in asked.quasi if name not in has]
+    if not quasi or (place == 1 and lacking):
+        raise SchemaError(
+            f"Release {place} has no column {lacking[0]!r}. Name quasi-identifiers of the first release; a later one "
+            "may lack some of them."
+        )
+    told = [name for name in asked.confidential if name in has]
+    arrow = gathered(source.arrow, [*quasi, *told])
+    part = asked._replace(quasi=quasi, confidential=told, models=(), settings=_of(asked.settings, [*quasi, *told]))
+    shown = arrow.select(quasi)
+    return Edition(
+        people,
+        class_ids(shown),
+        record_hashes(shown.columns, shown.num_rows)[0],
+        told_of(arrow, part.schema(arrow.schema)),
+    )
+
+
+def _of(settings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: given for name, given in settings.items() if name in names}
+
+
+def told_of(table: Any, schema: Schema) -> dict[str, Told]:
+    """Return the columns of a table that are published unchanged and confidential."""
+    found = {}
+    for column in schema.having(Role.CONFIDENTIAL):
+        values: pa.ChunkedArray = table[column.name]
+        words = value_hashes(values.combine_chunks() if values.num_chunks != 1 else values.chunk(0))[0]
+        found[column.name] = Told(codes_of(values, column), codes_of(values, column, merged=True), words)
+    return found
