@@ -34,9 +34,14 @@ def formats() -> str:
 def _endings(kind: Format) -> str:
     """Return the extensions of a format, those of compressed files as an addition."""
     plain = [ending for ending in kind.endings if ending.count(".") == 1]
-    packed = dict.fromkeys(f".{ending.split('.')[2]}" for ending in kind.endings if ending.count(".") == 2)
-    told = " ".join(f"`{ending}`{' (read)' if ending in kind.read_only else ''}" for ending in plain)
-    return f"{told}, each also with {' '.join(f'`{ending}`' for ending in packed)}" if packed else told
+    packed = [ending for ending in kind.endings if ending.startswith(plain[0]) and ending.count(".") == 2]
+    told = " ".join(f"`{ending}`{_read(kind, ending)}" for ending in plain)
+    also = " ".join(f"`{ending.removeprefix(plain[0])}`{_read(kind, ending)}" for ending in packed)
+    return f"{told}, each also with {also}" if packed else told
+
+
+def _read(kind: Format, ending: str) -> str:
+    return " (read)" if ending in kind.read_only else ""
 
 
 def reading() -> str:

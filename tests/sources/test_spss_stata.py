@@ -1,6 +1,7 @@
 import sys
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -195,3 +196,20 @@ def test_a_format_of_stata_that_is_too_old_is_called_so(tmp_path):
 
     with pytest.raises(FileError, match="too old to be read"):
         read(tmp_path / "a.dta")
+
+
+def test_a_portable_file_is_read_and_says_what_became_missing(tmp_path):
+    table = read(Path(__file__).parent / "data" / "people.por")
+
+    assert table.arrow.to_pydict() == {
+        "AGE": [20.0, None, 21.0],
+        "SEX": [1.0, 2.0, None],
+        "TOWN": ["Ulm", "Bern", "Oslo"],
+        "BORN": [date(1990, 1, 1), date(1980, 2, 2), date(1970, 3, 3)],
+    }
+    assert table.labels.values == {"SEX": VALUES["sex"]}
+    assert table.receipt.said == ("Values that the .por file declares missing are read as missing.",)
+    with pytest.raises(FileError, match=r"\.por files are read only"):
+        write(table.arrow, tmp_path / "out.por")
+    with pytest.raises(ParameterError, match="encoding"):
+        read(Path(__file__).parent / "data" / "people.por", encoding="cp1252")

@@ -2,6 +2,7 @@ import bz2
 import contextlib
 import gzip
 import lzma
+import zipfile
 
 import polars as pl
 import pyarrow as pa
@@ -53,6 +54,43 @@ def test_a_compressed_text_is_bounded(packed):
     with pytest.raises(FileError, match=REFUSAL.format(r"0\.0001")):
         read(packed, max_unpacked_gb=0.0001)
     assert read(packed, max_unpacked_gb=0.001).n_records == 200_000
+
+
+def archive(path, *members, **options):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members:
+            file.writestr(name, content, **options)
+    return path
+
+
+def test_the_only_file_of_an_archive_is_read(tmp_path):
+    beside = ("__MACOSX/._a.csv", b"0")
+    path = archive(tmp_path / "A.CSV.ZIP", ("data/", b""), ("data/a.csv", b"a,b\n1,x\n2,\n"), beside)
+
+    assert read(path).arrow.to_pydict() == {"a": [1, 2], "b": ["x", None]}
+    with pytest.raises(FileError, match=r"\.csv\.zip files are read only"):
+        write(pa.table({"a": [1]}), tmp_path / "out.csv.zip")
+
+
+def test_archives_that_hold_no_one_table_are_refused(tmp_path):
+    several = archive(tmp_path / "several.csv.zip", ("a.csv", b"a\n1\n"), ("b.csv", b"a\n1\n"))
+    large = archive(tmp_path / "large.csv.zip", ("a.csv", b"a\n" + b"1\n" * 200_000))
+    cut = tmp_path / "cut.csv.zip"
+    cut.write_bytes(large.read_bytes()[:-30])
+    locked = archive(tmp_path / "locked.csv.zip", ("a.csv", b"a\n1\n"))
+    content = bytearray(locked.read_bytes())
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(mark) + place] |= 1  # says that the member is encrypted
+    locked.write_bytes(content)
+
+    for path, options, message in (
+        (several, {}, "is an archive of 2 files"),
+        (large, {"max_unpacked_gb": 0.0001}, REFUSAL.format(r"0\.0001")),
+        (cut, {}, "is not a complete ZIP file"),
+        (locked, {}, "is encrypted"),
+    ):
+        with pytest.raises(FileError, match=message):
+            read(path, **options)
 
 
 def test_a_truncated_file_is_refused(packed):

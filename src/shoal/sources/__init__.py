@@ -205,7 +205,6 @@ _HINTS = {
     **dict.fromkeys((".xls", ".xlsb", ".ods"), " Save it as .xlsx in a spreadsheet program."),
     ".json": " If it has one JSON object a line, name it .ndjson.",
     ".sas7bcat": f" It is a catalogue: read the table, and give this file with {setting('catalog')}.",
-    ".por": " Save it as .sav in SPSS.",
 }
 
 

@@ -26,7 +26,7 @@ from shoal.sources.csv_dialect import (
 from shoal.sources.csv_types import Types, TypesFound, infer
 from shoal.sources.format import About, Content, Format, InParts, Parts, one_part
 from shoal.sources.reading import FieldReading, Reading, Receipt
-from shoal.sources.unpacking import packed, packed_endings, unpacked
+from shoal.sources.unpacking import archived_endings, packed, packed_endings, unpacked
 from shoal.spelling import setting
 
 _ROWS_AT_ONCE = 1 << 16
@@ -327,6 +327,7 @@ CSV = Format(
     options=_OPTIONS,
     in_parts=InParts(read_csv_parts, _ENDINGS, _OPTIONS),
     write_parts=write_csv_parts,
+    read_only=archived_endings(*_ENDINGS),
     own_reading={"header": True},
     loses="types, which are inferred again; categories, labels",
 )

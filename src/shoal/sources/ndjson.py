@@ -19,7 +19,7 @@ from shoal.sources.csv_types import with_iso_dates
 from shoal.sources.format import About, Content, Format
 from shoal.sources.python_values import cell_columns
 from shoal.sources.reading import Reading
-from shoal.sources.unpacking import packed, packed_endings, unpacked
+from shoal.sources.unpacking import archived_endings, packed, packed_endings, unpacked
 from shoal.spelling import setting
 
 _ROWS_AT_ONCE = 1 << 14
@@ -141,5 +141,6 @@ NDJSON = Format(
     write_ndjson,
     "one object a line, UTF-8",
     options=frozenset({"encoding", "null_values", "fill_keys", "fields", "max_unpacked_gb"}),
+    read_only=archived_endings(".ndjson", ".jsonl"),
     loses="categories, labels, lists and objects (read, not written), NaN and infinity; dates are texts",
 )

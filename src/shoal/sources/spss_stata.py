@@ -1,25 +1,34 @@
-"""SPSS (.sav, .zsav) and Stata (.dta) files, with variable and value labels.
+"""SPSS (.sav, .zsav, .por) and Stata (.dta) files, with variable and value labels.
 
 Stata counts time in milliseconds; SPSS counts it in seconds since 1582, as a float64 that is exact to about 2
 microseconds today. So timestamps are written in milliseconds, and those of SPSS are read in steps of 10 microseconds.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.errors import ParameterError
 from shoal.sources.clean import check_finite, with_columns
 from shoal.sources.format import About, Content, Format
 from shoal.sources.labelled_files import labels_for, overwrite, pyreadstat_for, read_labelled, write_labelled
 from shoal.sources.reading import Reading
+from shoal.spelling import setting
 
 
 def read_sav(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
     """Read an SPSS file. User-defined missing values are kept and listed in the labels."""
-    reader = pyreadstat_for(path).read_sav
-    table, receipt, labels = read_labelled(reader, path, columns, reading, user_missing=True)
+    if path.suffix.lower() == ".por":
+        if reading.encoding is not None:
+            raise ParameterError(f"{setting('encoding')} cannot be given for a .por file, which is read as UTF-8.")
+        table, receipt, labels = read_labelled(pyreadstat_for(path).read_por, path, columns, reading)
+        receipt = replace(receipt, said=("Values that the .por file declares missing are read as missing.",))
+    else:
+        reader = pyreadstat_for(path).read_sav
+        table, receipt, labels = read_labelled(reader, path, columns, reading, user_missing=True)
     return Content.of(_times_rounded(table, 10), receipt, labels)
 
 
@@ -66,13 +75,14 @@ def _times_rounded(table: pa.Table, microseconds: int) -> pa.Table:
 SPSS = Format(
     "sav",
     "SPSS",
-    (".sav", ".zsav"),
+    (".sav", ".zsav", ".por"),
     read_sav,
     write_sav,
     "the same, with labels",
     options=frozenset({"encoding", "max_unpacked_gb"}),
     extra="spss",
     tells_empty=False,
+    read_only=(".por",),
     loses="integers beyond 2^53, decimals of more than 15 digits, time zones, parts of milliseconds; an empty text is "
     "missing",
 )

@@ -7,9 +7,10 @@ import bz2
 import gzip
 import lzma
 import os
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -68,12 +69,31 @@ class _Streams:
         return bytes(found)
 
 
+@contextmanager
+def _only_member(path: Path) -> Iterator[Any]:
+    """Open the only file in a ZIP archive; what programs add beside it for their own use does not count."""
+    with zipfile.ZipFile(path) as archive:
+        members = [
+            each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith("__MACOSX/")
+        ]
+        if len(members) != 1:
+            raise FileError(f"{path.name!r} is an archive of {len(members)} files, and one table is read. Unpack it.")
+        if members[0].flag_bits & 1:
+            raise FileError(f"{path.name!r} is encrypted: it opens with a password only. Unpack it.")
+        with archive.open(members[0]) as member:
+            yield member
+
+
 class _Packing(NamedTuple):
     """A compression: its name, and streams that decompress a path and compress into a file."""
 
     name: str
     reading: Callable[[Any], Any]
-    writing: Callable[[Any], Any]
+    writing: Callable[[Any], Any] = nullcontext
+
+
+_ARCHIVES = {".zip": _Packing("ZIP", _only_member)}
+"""Archives by extension, which are read if they hold one file, and not written."""
 
 
 PACKINGS = {
@@ -92,7 +112,12 @@ PACKINGS = {
 
 def packed_endings(*endings: str) -> tuple[str, ...]:
     """Return extensions of text files, plain and with each compression."""
-    return tuple(f"{ending}{packed}" for packed in ("", *PACKINGS) for ending in endings)
+    return tuple(f"{ending}{packed}" for packed in ("", *PACKINGS, *_ARCHIVES) for ending in endings)
+
+
+def archived_endings(*endings: str) -> tuple[str, ...]:
+    """Return extensions of text files in archives, which are not written."""
+    return tuple(f"{ending}{archive}" for archive in _ARCHIVES for ending in endings)
 
 
 class Limit:
@@ -120,7 +145,7 @@ class Limit:
 
 def unpacked(path: Path, max_unpacked_gb: float | None = None, size: int = _PIECE) -> Iterator[bytes]:
     """Yield the content of a file in blocks of at most `size` bytes, decompressed if its extension asks for it."""
-    packing = PACKINGS.get(path.suffix.lower())
+    packing = (PACKINGS | _ARCHIVES).get(path.suffix.lower())
     limit = Limit(path, max_unpacked_gb)
     if packing is None:
         with open(path, "rb") as file:
@@ -135,7 +160,7 @@ def unpacked(path: Path, max_unpacked_gb: float | None = None, size: int = _PIEC
                 yield piece
     except (PermissionError, FileError):
         raise
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException):
+    except (OSError, EOFError, NotImplementedError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException):
         raise FileError(f"{path.name!r} is not a complete {packing.name} file. Download or write it again.") from None
 
 
