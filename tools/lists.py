@@ -15,6 +15,7 @@ from shoal.models import MODELS
 from shoal.sources import DATABASES, KINDS, Reading
 from shoal.sources.databases.connection import Database
 from shoal.sources.format import Format
+from shoal.sources.reading import OF_ANY_SOURCE
 
 DOCS = Path(__file__).parents[1] / "docs"
 _LIST = re.compile(r"(<!-- list: (\w+) -->\n)(.*?)(<!-- end of list -->)", re.DOTALL)
@@ -50,10 +51,16 @@ def reading() -> str:
         name: [kind.title for kind in (*KINDS, *DATABASES) if name in kind.options] for name in Reading.model_fields
     }
     rows = [
-        f"| `{name}` | {', '.join(takes[name]) or 'standard input'} | {about.description} |"
+        f"| `{name}` | {_takers(name, takes[name])} | {about.description} |"
         for name, about in Reading.model_fields.items()
     ]
     return "\n".join(["| option | for | what it is |", "|---|---|---|", *rows])
+
+
+def _takers(name: str, formats: list[str]) -> str:
+    if name in OF_ANY_SOURCE:
+        return "anything whose records have an order" if name == "skip_rows" else "anything"
+    return ", ".join(formats) or "standard input"
 
 
 def databases() -> str:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from shoal import kernels
 from shoal.aggregate import Cells, RandomAggregation, aggregate
 from shoal.columns.coarse import stand_ins
-from shoal.columns.schema import Role, Schema, as_names
+from shoal.columns.schema import Role, Schema, as_names, as_settings
 from shoal.constraints.constrained_cells import group
 from shoal.constraints.constraints import constraints_of
 from shoal.constraints.joined_classes import joined_where_alike
@@ -66,8 +66,12 @@ def anonymize(
     household_level: Names | None = None,
     weights: str | None = None,
     columns: Mapping[str, Any] | None = None,
+    codes: Names = (),
+    numbers: Names = (),
+    kinds: Mapping[str, str] | str | os.PathLike[str] | None = None,
     models: Sequence[Model] | Model = (),
     accept: Names = (),
+    strict: bool = False,
     scaling: str = "zscore",
     missing: str = "error",
     method: str = "auto",
@@ -96,7 +100,7 @@ def anonymize(
         Smallest equivalence class: minimum number of records per published combination of quasi-identifiers.
     quasi_identifiers : sequence of str
         Columns that an intruder could know about a person. They are microaggregated. Also accepted under the names
-        `qi`, `keyVars` and `numVars` of other tools.
+        `qi`, and as `keyVars` and `numVars` of sdcMicro, which are also `codes` and `numbers`.
     identifiers : sequence of str
         Columns that are dropped.
     confidential : sequence of str
@@ -117,6 +121,12 @@ def anonymize(
     columns : dict of str to dict, optional
         Settings of single columns: kind, order, missing_codes, fold, weight, aggregate, round, top, bottom,
         keep_zeros, hierarchy, outside, level, distance, step, precision; see `shoal.columns.schema.ColumnSettings`.
+    codes, numbers : sequence of str
+        Columns whose numbers are codes of categories, and columns whose numbers count or measure: the same as the kind
+        nominal or numeric of each.
+    kinds : dict of str to str, or path, optional
+        The kinds of many columns, or a data dictionary that holds them: a table whose first column has the names of the
+        columns and whose column ``kind`` their kinds, or a job file. Other settings go before it.
     models : sequence of Model
         Privacy models for confidential columns in addition to k, such as ``shoal.TCloseness("salary", t=0.1)`` or
         ``shoal.LDiversity("diagnosis", l=3)``; see ``docs/models.md``. If a model cannot be satisfied exactly, an
@@ -124,6 +134,8 @@ def anonymize(
     accept : sequence of str
         Findings to accept, by name, for all columns or as ``"COLUMN=NAME"`` for one; see
         `shoal.findings.FINDINGS`.
+    strict : bool
+        Refuse the release for every finding that is not accepted, also those that are only notes by default.
     scaling : {"zscore", "minmax", "none"}
         Scaling of the columns.
     missing : {"error", "own-value"}
@@ -206,6 +218,9 @@ def anonymize(
         "household_level": None if household_level is None else as_names(household_level),
         "weights": weights,
     }
+    given_codes, given_numbers = as_names(codes), as_names(numbers)
+    for alias, listed in (("keyVars", given_codes), ("numVars", given_numbers)):
+        listed += [name for name in as_names(options.get(alias, ())) if not _has_kind(columns, name)]
     job = Job.of(
         k=k,
         method=method,
@@ -219,13 +234,24 @@ def anonymize(
         seed=seed,
         roles=_without_aliases(given, options),
         columns=dict(columns or {}),
+        codes=given_codes,
+        numbers=given_numbers,
+        kinds=kinds,
         models=models,
         accept=as_names(accept),
+        strict=strict,
         options=options,
         engine=engine,
         memory=memory,
     )
     return Assignment(job, table, reading or {}).carry_out(threads=threads, progress=progress)
+
+
+def _has_kind(columns: Mapping[str, Any] | None, name: str) -> bool:
+    """Return whether the settings of a column say its kind, or the order of its categories."""
+    return any(
+        as_settings({name: (columns or {}).get(name, {})})[name].model_dump(include={"kind", "categories"}).values()
+    )
 
 
 def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:

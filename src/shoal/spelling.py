@@ -145,6 +145,21 @@ def as_listed(name: str) -> str:
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
+def name_and_value(text: str) -> tuple[str, str] | None:
+    """Split ``NAME=VALUE``; a name with an equals sign is in double quotes, as `as_listed` puts it. None if it is not.
+
+    Examples
+    --------
+    >>> name_and_value("zip=nominal"), name_and_value('"a=b"=2'), name_and_value("zip")
+    (('zip', 'nominal'), ('a=b', '2'), None)
+    """
+    quoted = re.fullmatch(r'"((?:[^"]|"")+)"=(.*)', text, re.DOTALL)
+    if quoted:
+        return quoted[1].replace('""', '"'), quoted[2]
+    name, sign, value = text.partition("=")
+    return (name, value) if sign and name else None
+
+
 def as_word(text: str) -> str:
     """Quote a word of a command line where a shell would split or change it.
 

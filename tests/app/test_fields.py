@@ -11,6 +11,7 @@ from shoal.columns.schema import ColumnSettings, Roles
 from shoal.job import Input, Job, Output
 from shoal.settings import Settings, holds_settings
 from shoal.sources import KINDS, FieldReading
+from shoal.sources.reading import OF_ANY_SOURCE
 
 JOB = """
 k = 5
@@ -123,7 +124,10 @@ def test_every_setting_of_a_job_is_on_a_page_or_excepted_with_a_reason(settled):
     assert {*asked(Job), *asked(Roles)} - {"steer"} <= names_on(settled, "protection")
     assert {*asked(ColumnSettings), *asked(FieldReading), "steer"} <= names_on(settled, *columns_of(settled))
     assert {Output.model_fields[name].alias or name for name in asked(Output)} <= names_on(settled, "release")
-    assert set(asked(Input)) == {option for kind in KINDS for option in kind.options} & set(asked(Input))
+    known = OF_ANY_SOURCE.union(*(kind.options for kind in KINDS))
+    assert set(asked(Input)) == known & set(asked(Input))
+    assert known - {"fields"} <= set(asked(Input))
+    assert names_on(settled, "file") >= OF_ANY_SOURCE
 
 
 def test_switches_are_on_the_page_of_the_columns_that_have_them(ready):

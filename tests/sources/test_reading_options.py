@@ -14,6 +14,7 @@ from shoal.sources import KINDS, Reading, read, write
 from shoal.sources.batches import open_batches
 from shoal.sources.csv import CSV
 from shoal.sources.ndjson import NDJSON
+from shoal.sources.reading import OF_ANY_SOURCE
 
 OPTIONS = Reading.model_fields.keys() - {"format"}  # the format is one of standard input
 
@@ -41,7 +42,7 @@ def test_every_option_of_text_files_is_tried_here():
 
     # A limit holds for files of any size.
     assert {kind.name: kind.options - {"max_unpacked_gb"} for kind in (CSV, NDJSON)} == tried
-    assert frozenset().union(*(kind.options for kind in KINDS)) | {"table", "query"} == OPTIONS
+    assert frozenset().union(*(kind.options for kind in KINDS)) | {"table", "query"} | OF_ANY_SOURCE == OPTIONS
 
 
 def outcome(path, **reading):
@@ -63,7 +64,7 @@ def test_an_option_has_an_effect(kind, name, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_an_option_that_a_format_does_not_have_is_refused_by_name(kind, tmp_path):
-    for name in OPTIONS - kind.options:
+    for name in OPTIONS - kind.options - OF_ANY_SOURCE:
         with pytest.raises(ParameterError, match=f"^{name} cannot be given for a {kind.endings[0]} file"):
             read(tmp_path / f"people{kind.endings[0]}", **{name: "x"})
 

@@ -120,7 +120,7 @@ def checked(draft: Draft, lines: Lines, **_: Any) -> Result:
         **found,
         "impossible": None,
         "n_strata": int(bounds.strata.max()) + 1,
-        "steps": what_was_done(job, schema, replace(verdict, n_classes=table.n_records // job.k)),
+        "steps": what_was_done(job, schema, replace(verdict, n_classes=table.n_records // job.k), table.n_left_out),
     }
 
 

@@ -11,7 +11,8 @@ from pydantic import Field
 from shoal.columns.schema import ROLE_KEYS, Role, Roles
 from shoal.distribution import versions
 from shoal.errors import ParameterError
-from shoal.job import Job, content_of, job_text
+from shoal.job import Job
+from shoal.job.job_files import content_of, job_text
 from shoal.settings import Whole, validated
 
 Helper = Literal["subject", "household", "weights"]

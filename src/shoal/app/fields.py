@@ -24,7 +24,7 @@ from shoal.typing import holds
 if TYPE_CHECKING:
     from shoal.app.pages.common import Form
 
-VALUES = frozenset({"missing_codes", "null_values", "categories", "top", "bottom"})
+VALUES = frozenset({"missing_codes", "null_values", "categories", "top", "bottom", "skip_where"})
 """Settings that hold values of the table: where values are hidden, they are counted."""
 
 Control = Literal["switch", "choice", "lines", "pairs", "number", "whole", "text", "exact", "column", "columns"]
@@ -65,6 +65,7 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
             values={"text": "as text, [30, 39]", "columns": "in two columns", "struct": "as pairs (Parquet, Arrow)"},
         ),
         "seed": Words("Seed, which repeats the release; drawn if empty"),
+        "strict": Words("Ask about everything that may be misread, also what is only worth a look"),
         "rho": Words(
             "How random published means are, from 0 to 1", "Above 0 the release is not k-anonymous.", wide=True
         ),
@@ -132,6 +133,8 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
         "header_row": Words("Row that names the columns, as Excel counts"),
         "fill_keys": Words("Keys that some lines lack are missing values"),
         "catalog": Words("Catalogue with the labels (.sas7bcat), below the folder"),
+        "skip_rows": Words("Records to leave out, by number", "Such as 1-3,812; the first below the header is 1."),
+        "skip_where": Words("Records to leave out, by a value", "COLUMN=VALUE, one a line, such as name=Total."),
     },
     Output: {
         "path": Words("File for the release"),
@@ -154,6 +157,7 @@ NOT_ASKED: Mapping[type[Settings], Mapping[str, str]] = {
     Job: {
         "models": "the form below adds one promise at a time, with the settings of its model",
         "accept": "a button beside each finding accepts it",
+        **dict.fromkeys(("codes", "numbers", "kinds"), "the page Columns asks for the kinds of single columns"),
         "engine": "the app makes releases in memory",
         "memory": "the app makes releases in memory",
         "late": "the app makes no collections",

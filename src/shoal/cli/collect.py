@@ -48,7 +48,9 @@ def command() -> None:
 @click.option(
     "--inertial", is_flag=True, help="Prefer small cells by the inertial coefficient (nearest-neighbour variants)."
 )
-@options.settings(Job, "method", "options", "scaling", "missing", "seed", "accept", "steer")
+@options.settings(
+    Job, "method", "options", "scaling", "missing", "seed", "codes", "numbers", "kinds", "accept", "steer"
+)
 @options.threads
 @options.columns()
 @options.reading

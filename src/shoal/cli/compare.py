@@ -15,7 +15,10 @@ from shoal.methods import ALGORITHMS
 from shoal.sources import shown
 from shoal.spelling import number
 
-_TRIED = ("objective", "scaling", "missing", "truthful", "intervals", "seed", "accept", "steer", "options")
+_TRIED = (
+    *("objective", "scaling", "missing", "truthful", "intervals", "seed", "accept", "strict", "steer", "options"),
+    *("codes", "numbers", "kinds"),
+)
 """The settings of a job that all choices share."""
 
 

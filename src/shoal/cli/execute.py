@@ -65,7 +65,7 @@ def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
     job, verdict = release.job, release.verdict
     facts(
         {
-            "records": f"{verdict.n_records:,}",
+            "records": f"{verdict.n_records:,}" + left_out_in_words(release.records.source.n_left_out),
             "method": f"{job.method}, k = {job.k}",
             "verdict": verdict_in_words(verdict),
             "classes": f"{verdict.n_classes:,}, of {min(verdict.sizes):,} to {max(verdict.sizes):,} records",
@@ -121,6 +121,11 @@ def verdict_in_words(verdict: Verdict) -> str:
     return (
         f"does not hold: {verdict.n_below:,} of {verdict.n_records:,} records are in classes smaller than {verdict.k}"
     )
+
+
+def left_out_in_words(n_left_out: int) -> str:
+    """Return how many records were left out on request, to follow a count of the others."""
+    return f", and {n_left_out:,} left out" if n_left_out else ""
 
 
 def models_in_words(verdict: Verdict) -> dict[str, str]:
@@ -194,7 +199,8 @@ def _memory_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
     schema, original, *_ = prepared(job, table)
     bounds = constraints_of(original, schema, job.k, job.models)
     return schema, {
-        "would read": f"{given.path}: {table.n_records:,} records, {len(table.names)} columns",
+        "would read": f"{given.path}: {table.n_records:,} records, {len(table.names)} columns"
+        + left_out_in_words(table.n_left_out),
         "would group": f"by {job.method}, k = {job.k}, in {counted(int(bounds.strata.max()) + 1, 'stratum', 'strata')}",
     }
 
@@ -204,7 +210,8 @@ def _disk_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
     source = open_batches(given.path, **given.reading())
     schema = check_disk_job(job, source)
     return schema, {
-        "would read": f"{given.path}: {source.n_records:,} records, {len(source.names)} columns, in batches",
+        "would read": f"{given.path}: {source.n_records:,} records, {len(source.names)} columns, in batches"
+        + left_out_in_words(source.n_left_out),
         "would group": f"by {job.method}, k = {job.k}, in blocks on disk; the records have not been checked",
     }
 

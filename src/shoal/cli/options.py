@@ -169,12 +169,14 @@ def _of_job(key: str, annotation: Any, value: Any) -> Any:
 
 _PREFIX: dict[type[Settings], str] = {Job: "job", Output: "output", StreamSettings: "stream", RedisSettings: "redis"}
 _METAVAR = {
-    **dict.fromkeys(("report", "manifest", "json"), "FILE"),
+    **dict.fromkeys(("report", "manifest", "json", "kinds"), "FILE"),
     **dict.fromkeys(("lease", "patience", "max_age"), "SECONDS"),
     "to_table": "TABLE",
     "memory": "SIZE",
     "rho": "NUMBER|song",
     "accept": "[COLUMN=]FINDING",
+    "skip_rows": "1-3,812",
+    "skip_where": "COLUMN=VALUE",
     "steer": "COLUMN=WEIGHT",
     "options": "NAME=VALUE",
 }

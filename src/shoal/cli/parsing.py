@@ -1,13 +1,12 @@
 """Parsing: what a user types becomes plain values: lists of names, settings of columns, options of methods."""
 
 import csv
-import re
 from collections.abc import Iterable
 from typing import Any
 
 import click
 
-from shoal.spelling import number, plain_value
+from shoal.spelling import name_and_value, number, plain_value
 
 
 def names(ctx: click.Context, parameter: click.Parameter, given: Iterable[str]) -> tuple[str, ...]:
@@ -41,13 +40,10 @@ def column_and_value(text: str, flag: str) -> tuple[str, str]:
     >>> column_and_value("zip=nominal", "--kind"), column_and_value('"a=b"=2', "--weight")
     (('zip', 'nominal'), ('a=b', '2'))
     """
-    quoted = re.fullmatch(r'"((?:[^"]|"")+)"=(.*)', text, re.DOTALL)
-    if quoted:
-        return quoted[1].replace('""', '"'), quoted[2]
-    name, sign, value = text.partition("=")
-    if not sign or not name:
+    found = name_and_value(text)
+    if found is None:
         raise click.BadParameter(f"{text!r} has to be COLUMN=VALUE.", param_hint=flag)
-    return name, value
+    return found
 
 
 def perhaps_column(text: str) -> tuple[str | None, str]:

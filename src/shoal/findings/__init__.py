@@ -127,8 +127,8 @@ def is_accepted(finding: Finding, accept: Iterable[str]) -> bool:
     return any(entry in (finding.name, f"{finding.column}={finding.name}") for entry in accept)
 
 
-def ask(findings: Iterable[Finding], accept: Sequence[str]) -> None:
-    """Raise `QuestionError` if a finding is open."""
-    waiting = [finding for finding in findings if finding.question and not is_accepted(finding, accept)]
+def ask(findings: Iterable[Finding], accept: Sequence[str], strict: bool = False) -> None:
+    """Raise `QuestionError` if a finding is open; strictly, one that is only a note is open too."""
+    waiting = [finding for finding in findings if (finding.question or strict) and not is_accepted(finding, accept)]
     if waiting:
         raise QuestionError(waiting)

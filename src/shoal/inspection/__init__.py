@@ -350,6 +350,8 @@ def reading_options(reading: dict[str, Any]) -> list[str]:
             words += [word for column, settings in value.items() for word in _field_options(column, settings)]
         elif isinstance(value, bool):
             words += [flag] if value else []
+        elif name == "skip_where":
+            words += [word for condition in value for word in (flag, condition)]
         else:
             words += [flag, ",".join(map(as_listed, value)) if isinstance(value, list | tuple) else str(value)]
     return words

@@ -5,19 +5,20 @@ A job is immutable. Unknown keys are errors that suggest the nearest known key.
 
 import math
 import os
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import tomli_w
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
 from shoal.columns.prepare import Missing
 from shoal.columns.schema import ColumnSettings, Roles
-from shoal.errors import FileError, ParameterError
+from shoal.errors import ParameterError
 from shoal.job.engines import IN_MEMORY, LIMITED, EngineName, engines_in_words
+from shoal.job.job_files import content_of, job_text
+from shoal.job.kinds import with_kinds
 from shoal.models import MODELS, Model
 from shoal.models.serialization import as_model, settings_of
 from shoal.settings import Number, Settings, Whole, validated
@@ -260,6 +261,20 @@ class Job(Settings):
     seed: Whole | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
     roles: Roles = Field(description="what each column is for")
     columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")
+    # The next three are held as settings of columns, so they are never written.
+    codes: tuple[str, ...] = Field(
+        (), exclude=True, description="columns whose numbers are codes of categories; the same as kind nominal of each"
+    )
+    numbers: tuple[str, ...] = Field(
+        (), exclude=True, description="columns whose numbers count or measure; the same as kind numeric of each"
+    )
+    kinds: str | None = Field(
+        None,
+        exclude=True,
+        description="data dictionary with the kinds of columns: a table of names with a column kind, or a job file; "
+        "other settings go before it",
+    )
+    strict: bool = Field(False, strict=True, description="notes of what may be misread are questions too")
     accept: tuple[str, ...] = Field(
         (),
         description="findings that are accepted, NAME or COLUMN=NAME: a column is released as it was read "
@@ -282,6 +297,12 @@ class Job(Settings):
     stream: StreamSettings | None = Field(
         None, description="for a stream: when a tuple is due, and from where to where"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_columns(cls, content: Any) -> Any:
+        """Hold what `codes`, `numbers` and `kinds` say where the kind of a column is: in `columns`."""
+        return with_kinds(content) if isinstance(content, dict) else content
 
     @property
     def chosen_engine(self) -> str:
@@ -337,26 +358,3 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_none(entry) for key, entry in value.items() if entry is not None}
     return [_without_none(entry) for entry in value] if isinstance(value, list | tuple) else value
-
-
-def job_text(path: str | os.PathLike[str], shown: str | None = None) -> str:
-    """Return the text of a job file; messages call it `shown`, by default its path."""
-    name = str(path) if shown is None else shown
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"The job file {name!r} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise FileError(f"The job file {name!r} is not UTF-8 text.") from None
-
-
-def content_of(text: str) -> dict[str, Any]:
-    """Return the content of a TOML text, or raise `ParameterError` saying where it is not valid."""
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ParameterError(f"The job is not valid TOML: {error}.") from None
-    except RecursionError:
-        raise ParameterError("The job cannot be read: its lists are nested too deeply.") from None
-    except ValueError:  # of int()
-        raise ParameterError("The job cannot be read: a number in it has too many digits.") from None

@@ -58,7 +58,7 @@ def prepared(job: Job, table: Table) -> Prepared:
     check_values(original, schema, job.steer, job.missing)
     weights = survey_weights(original, schema)
     findings = column_findings(schema, original, table.has_fields, table.labels, table.receipt.mixed)
-    ask(findings, job.accept)
+    ask(findings, job.accept, job.strict)
     return Prepared(schema, original, weights, findings)
 
 

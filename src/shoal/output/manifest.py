@@ -35,6 +35,7 @@ def internal_manifest(
     rows: NDArray[np.int64] | None,
     verdict: Verdict,
     measures: dict[str, Any],
+    n_left_out: int = 0,
 ) -> dict[str, Any]:
     """Return everything needed to reproduce and to justify a release.
 
@@ -43,7 +44,7 @@ def internal_manifest(
     """
     by_number = labels is not None
     return {
-        **_common(output_sha256, verdict),
+        **_common(output_sha256, verdict, n_left_out),
         "for": "internal use: do not publish",
         "job": job.to_dict(),
         "input_sha256": input_sha256,
@@ -55,20 +56,21 @@ def internal_manifest(
 
 
 def public_manifest(
-    job: Job, output_sha256: str, verdict: Verdict, codebook: Sequence[Mapping[str, Any]]
+    job: Job, output_sha256: str, verdict: Verdict, codebook: Sequence[Mapping[str, Any]], n_left_out: int = 0
 ) -> dict[str, Any]:
     """Return the manifest that may be published with the data."""
     settings = job.without_paths().to_dict(with_seed=False)
     # Paths describe the machine, not the data.
     kept = {key: value for key, value in settings.items() if key not in ("input", "output")}
-    return {**_common(output_sha256, verdict), "job": kept, "codebook": list(codebook)}
+    return {**_common(output_sha256, verdict, n_left_out), "job": kept, "codebook": list(codebook)}
 
 
-def _common(output_sha256: str, verdict: Verdict) -> dict[str, Any]:
+def _common(output_sha256: str, verdict: Verdict, n_left_out: int) -> dict[str, Any]:
     return {
         "versions": versions("numpy", "pyarrow") | {"python": platform.python_version()},
         "output_sha256": output_sha256,
         "verdict": verdict.to_dict(),
+        **({"records_left_out": n_left_out} if n_left_out else {}),
     }
 
 

@@ -51,6 +51,10 @@ class Stamped(Protocol):
     def sha256(self) -> str:
         """SHA-256 of the file, or of the records."""
 
+    @property
+    def n_left_out(self) -> int:
+        """Number of records that were left out on request."""
+
     def check_unchanged(self) -> None:
         """Raise if it has changed since it was read."""
 
@@ -351,7 +355,8 @@ class Release:
         near_unique = {
             f"{column}={SINGLE_VALUES}" for column in accepted_columns(self.job, "near-unique-text", self.schema)
         }
-        ask(single_value_findings(self.contributions, self.schema), (*self.job.accept, *near_unique))
+        found = single_value_findings(self.contributions, self.schema)
+        ask(found, (*self.job.accept, *near_unique), self.job.strict)
         if self.records.is_counted:
             self._warn()
         return self

@@ -52,9 +52,10 @@ def _manifests(release: "Release", rows: Any, output: str, files: dict[str, str]
     """Return the texts of both manifests, by the ends of their names."""
     job, verdict, cells = release.job, release.verdict, release.records.cells
     labels = None if cells is None else cells.labels
-    source = release.records.source.sha256
-    public = public_manifest(job, output, verdict, release.codebook)
-    internal = internal_manifest(job, source, output, labels, rows, verdict, dict(release.measures))
+    source = release.records.source
+    public = public_manifest(job, output, verdict, release.codebook, source.n_left_out)
+    measures = dict(release.measures)
+    internal = internal_manifest(job, source.sha256, output, labels, rows, verdict, measures, source.n_left_out)
     listed = {"files": files} if files else {}
     return {PUBLIC: as_text(public | listed), INTERNAL: as_text(internal | listed)}
 

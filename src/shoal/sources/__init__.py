@@ -23,10 +23,11 @@ from shoal.sources.excel import EXCEL
 from shoal.sources.format import Content, Format
 from shoal.sources.frames import from_frame
 from shoal.sources.labelled_files import ColumnLabels, ValueLabels
+from shoal.sources.left_out import Skipping, without_positions
 from shoal.sources.ndjson import NDJSON
 from shoal.sources.parquet_arrow import ARROW, PARQUET
 from shoal.sources.parquet_rewrite import rewrite_parquet, rewrite_parquet_into
-from shoal.sources.reading import FieldReading, Reading, Receipt
+from shoal.sources.reading import OF_ANY_SOURCE, FieldReading, Reading, Receipt
 from shoal.sources.sas import SAS
 from shoal.sources.source_stamps import Files
 from shoal.sources.spss_stata import SPSS, STATA
@@ -109,19 +110,18 @@ def read(source: Any, *, columns: Sequence[str] | None = None, **reading: Any) -
         place = place_of(source)
         if place is None:
             return _read_path(Path(source), columns, reading)
-        how = Reading.of(reading, place.database.options, f"a {place.database.title} database")
+        how = _of_database(reading, place.database, "database")
         return _read_connection(place.database, place.connect(), columns, how)
     connection = shared(source)
     if connection is not None:
-        database = connection[0]
-        how = Reading.of(reading, database.options, f"a {database.title} connection")
+        how = _of_database(reading, connection[0], "connection")
         return _read_connection(*connection, columns, how)
-    Reading.of(reading, frozenset(), type(source).__name__)
+    how = Reading.of(reading, frozenset(), type(source).__name__)
     if isinstance(source, Table):
-        names = check_wanted(columns, source.names)
-        return replace(source, types=pa.schema([source.types.field(name) for name in names]))
-    frame = from_frame(source, columns)
-    return Table.of(frame.arrow, frame.kind, index=frame.index, _back=frame.back)
+        return _wanted_of(_without_skipped(source, how), columns)
+    frame = from_frame(source, None if how.skips else columns)
+    table = Table.of(frame.arrow, frame.kind, index=frame.index, _back=frame.back)
+    return _wanted_of(_without_skipped(table, how), columns) if how.skips else table
 
 
 def write(
@@ -278,16 +278,51 @@ def _read_path(path: Path, columns: Sequence[str] | None, reading: Mapping[str, 
     if not os.path.isfile(path):  # unlike that of a Path, also for a name that is too long
         raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
     files = Files.of(path)
+    is_later = how.skips and not kind.skips
     try:
-        content = kind.read(path, columns, how)
+        content = kind.read(path, None if is_later else columns, how)
     except PermissionError:
         raise FileError(f"{str(path)!r} cannot be read: permission denied.") from None
     files.check()
-    return Table.of(content, kind.name, files=files, options=kind.options)
+    table = Table.of(content, kind.name, files=files, options=kind.options)
+    return _wanted_of(_without_skipped(table, how), columns) if is_later else table
+
+
+def _without_skipped(table: Table, how: Reading) -> Table:
+    """Return a table without the records that are to be left out, if there are any."""
+    if not how.skips:
+        return table
+    skipping = Skipping(how, table.names)
+    kept = pa.array(skipping.keep(table.n_records, lambda name: table.load([name])[name]))
+    skipping.check()
+    about = {name: value for name, value in how.given.items() if name in OF_ANY_SOURCE}
+    given, found = (each.model_copy(update=about) for each in (table.receipt.given, table.receipt.found))
+    return replace(
+        table,
+        n_records=table.n_records - skipping.n_left_out,
+        receipt=skipping.noted(replace(table.receipt, given=given, found=found)),
+        _load=lambda names: table.load(names).filter(kept),
+    )
+
+
+def _wanted_of(table: Table, columns: Sequence[str] | None) -> Table:
+    """Return a table with the wanted columns only."""
+    names = check_wanted(columns, table.names)
+    index = tuple(name for name in table.index if name in names)
+    return replace(table, types=pa.schema([table.types.field(name) for name in names]), index=index)
+
+
+def _of_database(reading: Mapping[str, Any], database: Database, what: str) -> Reading:
+    """Return how a database is read; raise if its records are numbered."""
+    how = Reading.of(reading, database.options, f"a {database.title} {what}")
+    if how.skip_rows:
+        raise without_positions("a database")
+    return how
 
 
 def _read_connection(database: Database, connection: Connection, columns: Sequence[str] | None, how: Reading) -> Table:
-    found = read_database(connection, how.table, how.query, columns)
+    found = read_database(connection, how.table, how.query, None if how.skips else columns)
     labels = ValueLabels(variables=found.comments) if found.comments else None
     content = Content.of(found.arrow, Receipt(how, how), labels)
-    return Table.of(content, database.name, origin=found.origin, options=database.options)
+    table = Table.of(content, database.name, origin=found.origin, options=database.options)
+    return _wanted_of(_without_skipped(table, how), columns) if how.skips else table

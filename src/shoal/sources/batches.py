@@ -18,6 +18,7 @@ from shoal.sources.clean import check_wanted
 from shoal.sources.databases import place_of
 from shoal.sources.folder_columns import folder_columns
 from shoal.sources.format import Parts
+from shoal.sources.left_out import Skipping
 from shoal.sources.source_stamps import Files, check_stamp
 from shoal.sources.standard_input import DASH
 from shoal.spelling import setting
@@ -37,7 +38,7 @@ class Batches(Source):
     """
 
     table: Table | None = None
-    _read: Callable[[list[str]], Iterator[pa.Table]] = field(kw_only=True)
+    _read: Callable[[Sequence[str]], Iterator[pa.Table]] = field(kw_only=True)
 
     def read(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield the records, or some of their columns, without metadata and with the same types in every batch."""
@@ -87,13 +88,13 @@ def open_batches(source: Any, **reading: Any) -> Batches:
     in_names = None if files.folder is None else folder_columns(files.folder, files.paths, found[0].types)
     types = found[0].types if in_names is None else pa.schema([*found[0].types, *in_names.schema])
 
-    def read_all(wanted: list[str]) -> Iterator[pa.Table]:
+    def read_all(wanted: Sequence[str]) -> Iterator[pa.Table]:
         for number, (file, stamp) in enumerate(zip(files.paths, files.stamps, strict=True)):
             check_stamp(file, stamp)
             yield from found[number].read(wanted) if in_names is None else with_names(number, in_names, wanted)
             check_stamp(file, stamp)
 
-    def with_names(number: int, in_names: pa.Table, wanted: list[str]) -> Iterator[pa.Table]:
+    def with_names(number: int, in_names: pa.Table, wanted: Sequence[str]) -> Iterator[pa.Table]:
         values = {name: in_names[name][number] for name in in_names.column_names}
         stored = [name for name in wanted if name not in values] or found[0].types.names[:1]
         for part in found[number].read(stored):
@@ -101,7 +102,16 @@ def open_batches(source: Any, **reading: Any) -> Batches:
 
     files = replace(files, are_named=in_names is not None)
     n_records = sum(parts.n_records for parts in found)
-    return Batches(types, n_records, kind.name, files, found[0].receipt, _read=read_all)
+    if kind.skips or not how.skips:
+        return Batches(types, n_records, kind.name, files, found[0].receipt, _read=read_all)
+    first = Skipping(how, types.names)
+    for _ in first.of_tables(read_all, first.columns or types.names[:1]):
+        pass
+    first.check()
+    return Batches(
+        *(types, n_records - first.n_left_out, kind.name, files, first.noted(found[0].receipt)),
+        _read=lambda wanted: Skipping(how, types.names).of_tables(read_all, wanted),
+    )
 
 
 def _check_alike(files: Files, found: Sequence[Parts]) -> None:

@@ -25,6 +25,7 @@ from shoal.sources.csv_dialect import (
 )
 from shoal.sources.csv_types import Types, TypesFound, infer
 from shoal.sources.format import About, Content, Format, InParts, Parts, one_part
+from shoal.sources.left_out import Skipping
 from shoal.sources.reading import FieldReading, Reading, Receipt
 from shoal.sources.unpacking import archived_endings, packed, packed_endings, unpacked
 from shoal.spelling import setting
@@ -41,9 +42,11 @@ def read_csv(path: Path, columns: Sequence[str] | None, reading: Reading) -> Con
     """Read a delimited text file."""
     file = open_csv(path, reading)
     wanted = check_wanted(columns, file.names)
-    texts, is_whole = pa.concat_tables(file.texts(wanted)), len(wanted) == len(file.names)
+    skipping = Skipping(reading, file.names)
+    texts, is_whole = pa.concat_tables(skipping.of_tables(file.texts, wanted)), len(wanted) == len(file.names)
+    skipping.check()
     table, found = infer(texts, file.whole_file, file.own, path.name, is_whole=is_whole)
-    return Content.of(table, file.receipt(found))
+    return Content.of(table, skipping.noted(file.receipt(found)))
 
 
 def read_csv_parts(path: Path, reading: Reading) -> Parts:
@@ -51,13 +54,17 @@ def read_csv_parts(path: Path, reading: Reading) -> Parts:
     file = open_csv(path, reading)
     types = Types(file.whole_file, file.own)
 
-    def texts(wanted: Sequence[str]) -> Iterator[pa.Table]:
-        return file.texts(wanted, _TEXT, _LONGEST)
+    def texts(wanted: Sequence[str], skipping: Skipping | None = None) -> Iterator[pa.Table]:
+        read = partial(file.texts, at_once=_TEXT, longest=_LONGEST)
+        return (skipping or Skipping(reading, file.names)).of_tables(read, wanted)
 
-    for part in texts(file.names):
+    first = Skipping(reading, file.names)
+    for part in texts(file.names, first):
         types.see(part)
+    first.check()
     schema, found = types.decide(path.name, texts)
-    return Parts(schema, types.n_records, lambda wanted: map(types.typed, texts(wanted)), file.receipt(found))
+    receipt = first.noted(file.receipt(found))
+    return Parts(schema, types.n_records, lambda wanted: map(types.typed, texts(wanted)), receipt)
 
 
 def open_csv(path: Path, reading: Reading) -> "CsvFile":
@@ -329,5 +336,6 @@ CSV = Format(
     write_parts=write_csv_parts,
     read_only=archived_endings(*_ENDINGS),
     own_reading={"header": True},
+    skips=True,
     loses="types, which are inferred again; categories, labels",
 )

@@ -61,8 +61,12 @@ def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> C
     places = {name: place for place, name in enumerate(found) if name is not None}
     check_names([name for name in found if name is not None])
     wanted = check_wanted(columns, list(places))
-    cells = {name: list(map(itemgetter(places[name]), rows)) for name in wanted}
-    table, receipt = cell_columns(cells, list(places), reading, of_sheet=True, sheet=chosen.name, header_row=head)
+
+    def cells_of(name: str) -> list[Any]:
+        return list(map(itemgetter(places[name]), rows))
+
+    about = {"sheet": chosen.name, "header_row": head}
+    table, receipt = cell_columns(cells_of, wanted, list(places), reading, of_sheet=True, **about)
     said = [*said, *_said(loaded, counts, head, found, len(rows))]
     return Content.of(table, replace(receipt, said=tuple(said)))
 
@@ -270,6 +274,7 @@ EXCEL = Format(
     tells_empty=False,
     read_only=(".xlsm",),
     own_reading={"header_row": 1},
+    skips=True,
     loses="the difference between whole and other numbers, integers beyond 2^53, decimals of more than 15 digits, "
     "dates before March 1900, times finer "
     "than a millisecond, time zones, categories; an empty text is missing; formulas, formatting and other sheets",

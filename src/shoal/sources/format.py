@@ -116,6 +116,8 @@ class Format(NamedTuple):
     """Options to read a file that this format has written: its first row is a header, whatever it looks like."""
     loses: str = ""
     """What the format cannot store, for the docs."""
+    skips: bool = False
+    """Whether its reader itself leaves out records, before it decides on the types of columns."""
 
     @property
     def written(self) -> tuple[str, ...]:

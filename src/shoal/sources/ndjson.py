@@ -40,8 +40,11 @@ def read_ndjson(path: Path, columns: Sequence[str] | None, reading: Reading) -> 
     if not reading.fill_keys:
         _check_keys(records, names, path.name)
     wanted = check_wanted(columns, names)
-    cells = {name: [record.get(name) for record in records] for name in wanted}
-    table, receipt = cell_columns(cells, names, reading, encoding=encoding)
+
+    def cells_of(name: str) -> list[Any]:
+        return [record.get(name) for record in records]
+
+    table, receipt = cell_columns(cells_of, wanted, names, reading, encoding=encoding)
     dates = {
         name: with_iso_dates(table[name])
         for name in wanted
@@ -142,5 +145,6 @@ NDJSON = Format(
     "one object a line, UTF-8",
     options=frozenset({"encoding", "null_values", "fill_keys", "fields", "max_unpacked_gb"}),
     read_only=archived_endings(".ndjson", ".jsonl"),
+    skips=True,
     loses="categories, labels, lists and objects (read, not written), NaN and infinity; dates are texts",
 )

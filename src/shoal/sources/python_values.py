@@ -5,8 +5,9 @@ cells of several types becomes text, and the number of cells of each type is rep
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import FileError
 from shoal.sources.csv_types import typed_field
+from shoal.sources.left_out import Skipping
 from shoal.sources.nested import text_of
 from shoal.sources.reading import FieldReading, Reading, Receipt
 
@@ -41,15 +43,31 @@ class CellColumn(NamedTuple):
 
 
 def cell_columns(
-    cells: Mapping[str, Sequence[Any]], names: Sequence[str], reading: Reading, *, of_sheet: bool = False, **found: Any
+    cells_of: Callable[[str], Sequence[Any]],
+    wanted: Sequence[str],
+    names: Sequence[str],
+    reading: Reading,
+    *,
+    of_sheet: bool = False,
+    **found: Any,
 ) -> tuple[pa.Table, Receipt]:
-    """Return the cells of some columns of a file with their types, and how they were read; `found` is of the file."""
+    """Return the wanted columns of a file with their types, and how they were read.
+
+    `cells_of` returns the cells of one of its columns, which are called `names`; `found` is of the file.
+    """
     own = {name: how.over(reading.of_all) for name, how in reading.of_columns(names).items()}
+    skipping = Skipping(reading, names)
+    cells = {name: cells_of(name) for name in wanted}
+    if skipping.is_asked:
+        n_records = len(cells_of(names[0]))
+        keep = skipping.keep(n_records, lambda name: pa.chunked_array([_texts(cells_of(name))]))
+        skipping.check()
+        cells = {name: list(compress(column, keep)) for name, column in cells.items()}
     made = {name: _cell_column(name, column, own[name], of_sheet) for name, column in cells.items()}
     found["fields"] = {name: own[name] for name in made if own[name] != FieldReading()}
     mixed = {name: column.mixed for name, column in made.items() if column.mixed}
     table = pa.table({name: column.values for name, column in made.items()})
-    return table, Receipt(reading, reading.model_copy(update=found), mixed)
+    return table, skipping.noted(Receipt(reading, reading.model_copy(update=found), mixed))
 
 
 def _cell_column(name: str, cells: Sequence[Any], how: FieldReading, of_sheet: bool) -> CellColumn:
@@ -63,7 +81,7 @@ def _cell_column(name: str, cells: Sequence[Any], how: FieldReading, of_sheet: b
     values, mixed = _of_one_type(cells, of_sheet), {}
     if values is None:
         mixed = dict(Counter(_WORDS[type(cell)] for cell in cells if cell is not None))
-        values = pa.array([None if cell is None else _as_text(cell) for cell in cells], pa.string())
+        values = _texts(cells)
     column = pa.chunked_array([values])
     if how.is_typed and pa.types.is_string(column.type):
         return CellColumn(typed_field(name, column, how), {})
@@ -122,6 +140,10 @@ def _coarsest(times: pa.Array) -> pa.Array:
         except pa.ArrowInvalid:
             continue
     return times
+
+
+def _texts(cells: Sequence[Any]) -> pa.Array:
+    return pa.array([None if cell is None else _as_text(cell) for cell in cells], pa.string())
 
 
 def _as_text(cell: Any) -> str:

@@ -5,12 +5,16 @@ it understands. They are checked here, once, and readers trust them. What a read
 same words, in a `Receipt`.
 """
 
+import operator
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
@@ -18,7 +22,7 @@ from shoal.errors import ParameterError
 from shoal.settings import Number, Settings, Whole, validated
 from shoal.sources.clean import check_wanted
 from shoal.sources.text_values import pattern_of
-from shoal.spelling import named
+from shoal.spelling import as_listed, name_and_value, named
 
 Decider = Literal["column", "file", "reader"]
 """Who decided on a setting: the caller, for one column or for the whole file, or the reader, by what it found."""
@@ -67,6 +71,48 @@ def _path(given: object) -> object:
     return os.fspath(given) if isinstance(given, os.PathLike) else given
 
 
+def _rows(given: object) -> str:
+    """Return numbers of records as ``1-3,812``, in ascending order; each is a number, a range or a list of them."""
+    ends: list[list[int]] = []
+    for first, last in sorted(_ranges(given)):
+        if ends and first <= ends[-1][1] + 1:
+            ends[-1][1] = max(ends[-1][1], last)
+        else:
+            ends.append([first, last])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)
+
+
+def _ranges(given: object) -> list[tuple[int, int]]:
+    if isinstance(given, str):
+        found = [re.fullmatch(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?", part) for part in given.split(",")]
+        ends = [(int(part[1]), int(part[2] or part[1])) for part in found if part is not None]
+        if len(ends) < len(found) or any(not 1 <= first <= last for first, last in ends):
+            raise _refused("it should be numbers of records from 1 on and ranges of them, as in '1-3,812'")
+        return ends
+    if hasattr(given, "__index__") and not isinstance(given, bool):
+        return _ranges(str(operator.index(given)))
+    if isinstance(given, Iterable) and not isinstance(given, Mapping) and (several := list(given)):
+        return [ends for part in several for ends in _ranges(part)]
+    raise _refused("it should be numbers of records, as in '1-3,812' or [1, 2, 3, 812]")
+
+
+def _conditions(given: object) -> object:
+    """Return conditions as a list of ``COLUMN=VALUE``; a mapping has one value or a list of them by column."""
+    if isinstance(given, Mapping):
+        pairs = [(name, v) for name, values in given.items() for v in (values if _is_listed(values) else [values])]
+        given = [f"{as_listed(str(name))}={'' if value is None else value}" for name, value in pairs]
+    found = (given,) if isinstance(given, str) else _strings(given)
+    if any(not isinstance(text, str) or name_and_value(text) is None for text in found):  # type: ignore[attr-defined]
+        raise _refused("it should be COLUMN=VALUE, or a list of such")
+    return found
+
+
+def _is_listed(value: object) -> bool:
+    return isinstance(value, list | tuple | set | frozenset)
+
+
+Rows = Annotated[str, BeforeValidator(_rows)]
+Conditions = Annotated[tuple[str, ...], BeforeValidator(_conditions)]
 Strings = Annotated[tuple[str, ...], BeforeValidator(_strings)]
 Character = Annotated[str, AfterValidator(_one_character)]
 Quote = Annotated[str, AfterValidator(lambda given: given and _one_character(given))]
@@ -159,6 +205,12 @@ class Reading(Settings):
     max_unpacked_gb: Number | None = Field(
         None, gt=0, description="GB to which a compressed file, Parquet or a workbook may unpack; 2 by default"
     )
+    skip_rows: Rows | None = Field(
+        None, description="records to leave out, by number, such as 1-3,812; the first below the header is 1"
+    )
+    skip_where: Conditions | None = Field(
+        None, description="records to leave out, by the value of a column, COLUMN=VALUE; without VALUE, a missing one"
+    )
     table: str | None = Field(None, description="table or view of a database, NAME or SCHEMA.NAME")
     query: str | None = Field(None, description="SELECT statement for a database, in place of a table")
 
@@ -166,10 +218,15 @@ class Reading(Settings):
     def of(options: Mapping[str, Any], understood: frozenset[str], what: str) -> "Reading":
         """Return the options given for a source; raise if one has no effect on it, is unknown or cannot be used."""
         given = {name: value for name, value in options.items() if value is not None and (name != "fields" or value)}
-        unused = sorted(set(given) & set(Reading.model_fields) - understood)
+        unused = sorted(set(given) & set(Reading.model_fields) - understood - OF_ANY_SOURCE)
         if unused:
             raise ParameterError(f"{named(*unused)} cannot be given for {what}, only for other formats. Leave it out.")
         return validated(Reading, given)
+
+    @property
+    def skips(self) -> bool:
+        """Whether records are to be left out."""
+        return bool(self.skip_rows or self.skip_where)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -190,6 +247,10 @@ class Reading(Settings):
         return {name: self.fields.get(name, nothing) for name in names}
 
 
+OF_ANY_SOURCE = frozenset({"skip_rows", "skip_where"})
+"""Options that every source understands, also frames (`shoal.sources.left_out`)."""
+
+
 @dataclass(frozen=True)
 class Receipt:
     """How a table was read, and who decided it.
@@ -205,12 +266,27 @@ class Receipt:
         Columns that hold values of several types, and the number of values of each.
     said : tuple of str
         Notes of the reader on what the records do not show, such as hidden rows.
+    left_out : ndarray of int64
+        Places, from 0, of the records that were left out, in ascending order.
     """
 
     given: Reading = field(default_factory=Reading)
     found: Reading = field(default_factory=Reading)
     mixed: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
     said: tuple[str, ...] = ()
+    left_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), compare=False)
+
+    def number_of(self, place: int) -> int:
+        """Return the number, from 1, that the record at a place of the table has in its source.
+
+        Examples
+        --------
+        >>> receipt = Receipt(left_out=np.array([0, 2]))
+        >>> [receipt.number_of(place) for place in range(3)]
+        [2, 4, 5]
+        """
+        before = self.left_out - np.arange(len(self.left_out))
+        return place + 1 + int(np.searchsorted(before, place, side="right"))
 
     def decided_by(self, setting: str, column: str | None = None) -> Decider | None:
         """Return who decided on a setting of the file or of a column; None where it had no effect.

@@ -60,6 +60,11 @@ class Source:
         of_folder = [] if self.files.folder is None else [self.files.folder]
         return [*self.files.paths, *of_folder, *([] if self.origin is None else self.origin.files)]
 
+    @property
+    def n_left_out(self) -> int:
+        """Number of records that were left out on request."""
+        return len(self.receipt.left_out)
+
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the bytes of the files, or of the records of a frame or database; computed on first use."""

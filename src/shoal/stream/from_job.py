@@ -6,7 +6,7 @@ from shoal.stream.flow import Stream
 
 _OF_A_RELEASE = (
     *("method", "objective", "scaling", "rho", "steer", "truthful", "intervals", "options"),
-    *("input", "output", "late", "engine", "memory"),
+    *("input", "output", "late", "engine", "memory", "strict"),
 )
 _NOT_HERE = ("by", "household", "household_level", "weights")
 

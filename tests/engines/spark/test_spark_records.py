@@ -629,3 +629,16 @@ def test_spark_connect_publishes_the_same_records_and_tags_its_jobs(connect_sett
     assert done.stdout.splitlines()[-1] == f"{N} set()"
     events = "".join(file.read_text() for file in (tmp_path / "events").iterdir())
     assert [stage for stage in STAGES if f"shoal: {stage}" not in events] == []
+
+
+def test_records_are_left_out_by_a_value_and_not_by_number(spark, lake):
+    frame = spark.read.parquet(str(lake))
+    n_north = sum(region == "north" for region in visits()["region"].to_pylist())
+    with execute_on_spark(VISITS, frame, {"skip_where": {"region": "south"}}) as release:
+        assert release.verdict.n_records == n_north
+        assert release.records.source.n_left_out == N - n_north
+        assert set(collected(release)["region"].to_pylist()) == {"north"}
+    with pytest.raises(ParameterError, match="skip_rows cannot be given for the engine 'spark', whose records have no"):
+        execute_on_spark(VISITS, frame, {"skip_rows": 3})
+    with pytest.raises(ParameterError, match="skip_where leaves out no record"):
+        execute_on_spark(VISITS, frame, {"skip_where": {"region": "nowhere"}})

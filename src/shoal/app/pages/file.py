@@ -14,6 +14,7 @@ from shoal.errors import FileError
 from shoal.job import Input
 from shoal.output.report.sentences import kind_in_words
 from shoal.sources import format_of
+from shoal.sources.reading import OF_ANY_SOURCE
 
 
 def show(request: Request) -> Response:
@@ -83,7 +84,7 @@ def _fields(draft: Draft) -> list[Field]:
     """Return the settings of reading that the format of the file knows."""
     if draft.input is None:
         return []
-    known = format_of(draft.input.path)[1].options
+    known = format_of(draft.input.path)[1].options | OF_ANY_SOURCE
     return [field_of(Input, name, draft.input) for name in asked(Input) if name in known]
 
 

@@ -143,7 +143,7 @@ class Blueprint:
         strata = Strata.of(statistics)
         refuse_small_strata(strata.sizes, strata_in_words(schema), job.k)
         findings = column_findings(schema, sample.repeated(), is_csv)
-        ask(findings, job.accept)
+        ask(findings, job.accept, job.strict)
         whole = statistics.distributions(schema)
         refuse_impossible_in_whole(job.models, schema, whole, statistics.n_records)
         space = statistics.space(schema, job.scaling)

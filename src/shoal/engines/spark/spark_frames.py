@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 
 from shoal import kernels
+from shoal.sources import Reading
+from shoal.sources.left_out import Skipping
 
 Frame = Any
 """A Spark DataFrame, classic or of Spark Connect."""
@@ -55,6 +58,28 @@ def types_of(frame: Frame) -> pa.Schema:
     """Return the columns of a frame as Arrow types."""
     types = frame.limit(0).toArrow().schema
     return pa.schema([field.with_nullable(True) for field in types])
+
+
+def without_skipped(frame: Frame, how: Reading) -> tuple[Frame, int]:
+    """Return a frame without the records that are to be left out, and how many they are."""
+    if not how.skips:
+        return frame, 0
+    types = types_of(frame)
+    total = Skipping(how, types.names)
+
+    def counted_in(part: pa.Table) -> pa.Table:
+        skipping = Skipping(how, types.names)
+        skipping.kept(part)
+        return pa.table({"counts": [list(skipping.counts)]})
+
+    def kept(part: pa.Table) -> pa.Table:
+        return Skipping(how, types.names).kept(part)
+
+    counts = pa.schema([("counts", pa.list_(pa.int64()))])
+    found = mapped(frame.select(*map(quoted, total.columns)), counted_in, counts).toArrow()
+    total.add(np.array(found["counts"].to_pylist()).reshape(-1, len(total.counts)).sum(axis=0).tolist())
+    total.check()
+    return mapped(frame, kept, types), total.n_left_out
 
 
 def mapped(frame: Frame, function: Callable[[pa.Table], pa.Table], types: pa.Schema) -> Frame:

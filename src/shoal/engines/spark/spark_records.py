@@ -18,7 +18,14 @@ from shoal.engines.blocks.limits import schema_in_blocks
 from shoal.engines.blocks.measure import release_in_blocks
 from shoal.engines.spark.engine import ORDER, Made, make, recounted
 from shoal.engines.spark.sessions import at_work, named, session, speaking
-from shoal.engines.spark.spark_frames import Frame, digest_of_records, fingerprint, quoted, types_of
+from shoal.engines.spark.spark_frames import (
+    Frame,
+    digest_of_records,
+    fingerprint,
+    quoted,
+    types_of,
+    without_skipped,
+)
 from shoal.engines.spark.spark_tables import CatalogueTable, Folder, digest_of
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError
 from shoal.files import replacing_all
@@ -27,6 +34,9 @@ from shoal.job.engines import beyond
 from shoal.measures.recount import Verdict
 from shoal.output.destination import CatalogueAt, Destination, FolderAt
 from shoal.output.release import Release, Written
+from shoal.sources import Reading
+from shoal.sources.left_out import Skipping, without_positions
+from shoal.sources.reading import OF_ANY_SOURCE
 from shoal.typing import Progress
 
 T = TypeVar("T")
@@ -54,11 +64,15 @@ def execute_on_spark(
     schema, frame = planned(job, table, reading)
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
-    parts, records = at_work(frame.sparkSession, lambda: _made(job, frame, schema, progress))
+    how = _skipping(reading)
+    parts, records = at_work(frame.sparkSession, lambda: _made(job, frame, schema, progress, how))
     return release_in_blocks(parts.blueprint, parts.measured, records)
 
 
-def _made(job: Job, frame: Frame, schema: Schema, progress: Progress | None) -> "tuple[Made, SparkRecords]":
+def _made(
+    job: Job, frame: Frame, schema: Schema, progress: Progress | None, how: Reading
+) -> "tuple[Made, SparkRecords]":
+    frame, n_left_out = without_skipped(frame, how)
     parts = make(job, frame.select(*map(quoted, carried(schema))), schema, progress)
     n_records = parts.blueprint.n_records
     report = progress or (lambda done, total: None)
@@ -70,14 +84,15 @@ def _made(job: Job, frame: Frame, schema: Schema, progress: Progress | None) -> 
     except BaseException:
         parts.published.unpersist()
         raise
-    return parts, SparkRecords(frame, parts, verdict)
+    return parts, SparkRecords(frame, parts, verdict, n_left_out)
 
 
 def frame_of(table: Any, reading: Mapping[str, Any]) -> Frame:
     """Return a table as a DataFrame."""
-    if reading:
+    others = [name for name in reading if name not in OF_ANY_SOURCE]
+    if others:
         raise ParameterError(
-            f"{spelling.named(*reading)} cannot be given for the engine 'spark', which reads Parquet. Leave it "
+            f"{spelling.named(*others)} cannot be given for the engine 'spark', which reads Parquet. Leave it "
             "out, or read the file with Spark and pass the DataFrame to shoal.spark.anonymize."
         )
     if not isinstance(table, str | os.PathLike):
@@ -100,9 +115,18 @@ def frame_of(table: Any, reading: Mapping[str, Any]) -> Frame:
         raise FileError(f"The table {path!r} cannot be read: {error.getCondition()}.") from None
 
 
+def _skipping(reading: Mapping[str, Any]) -> Reading:
+    """Return which records are to be left out; raise if they are named by number."""
+    how = Reading.of(reading, frozenset(), "the engine 'spark'")
+    if how.skip_rows:
+        raise without_positions("the engine 'spark'")
+    return how
+
+
 def planned(job: Job, table: Any, reading: Mapping[str, Any]) -> tuple[Schema, Frame]:
     """Return the schema and the DataFrame of a job, having checked what can be checked without reading records."""
     frame = frame_of(table, reading)
+    Skipping(_skipping(reading), frame.columns)
     return check_spark_job(job, frame), frame
 
 
@@ -137,10 +161,11 @@ def _check_frame(frame: Frame) -> None:
 
 
 class SparkSource(NamedTuple):
-    """The DataFrame that was read, and the sums of the hashes of its records, in any order."""
+    """The DataFrame that was read, the sums of the hashes of its records, in any order, and how many were left out."""
 
     frame: Frame
     content: tuple[int, ...]
+    n_left_out: int = 0
 
     @property
     def sha256(self) -> str:
@@ -158,8 +183,8 @@ class SparkRecords:
     is_counted = True
     arrow = cells = None
 
-    def __init__(self, frame: Frame, parts: Made, verdict: Verdict) -> None:
-        self.source, self.verdict = SparkSource(frame, parts.content), verdict
+    def __init__(self, frame: Frame, parts: Made, verdict: Verdict, n_left_out: int = 0) -> None:
+        self.source, self.verdict = SparkSource(frame, parts.content, n_left_out), verdict
         self._parts, self._spark = parts, parts.published.sparkSession
         self._names = [column.name for column in parts.blueprint.schema.published]
 

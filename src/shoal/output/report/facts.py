@@ -85,7 +85,7 @@ def gather(
         "headline": headline(verdict),
         "explanation": explanation(verdict),
         "verdict": verdict.to_dict(),
-        "done": what_was_done(release.job, release.schema, verdict),
+        "done": what_was_done(release.job, release.schema, verdict, release.records.source.n_left_out),
         "columns": _columns(release),
         "codebook": list(release.codebook),
         "class_sizes": class_sizes(verdict),

@@ -83,7 +83,7 @@ def _counted(verdict: Verdict) -> str:
     )
 
 
-def what_was_done(job: Job, schema: Schema, verdict: Verdict) -> list[str]:
+def what_was_done(job: Job, schema: Schema, verdict: Verdict, n_left_out: int = 0) -> list[str]:
     """Return the steps, one or two sentences each.
 
     Examples
@@ -96,7 +96,8 @@ def what_was_done(job: Job, schema: Schema, verdict: Verdict) -> list[str]:
     >>> what_was_done(Job(k=2, roles=roles), schema, verdict)[0]
     'Removed: name. These columns are not in the published table.'
     """
-    return list(_steps(job, schema, verdict))
+    left_out = f"Left out: {counted(n_left_out, 'record')} of the table, on request, before anything else."
+    return [*([left_out] if n_left_out else []), *_steps(job, schema, verdict)]
 
 
 def _steps(job: Job, schema: Schema, verdict: Verdict) -> Iterable[str]:
