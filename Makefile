@@ -45,6 +45,7 @@ lint: .venv/.ready
 
 types: .venv/.ready
 	@$(PYTHON_IN_VENV) -m mypy
+	@$(PYTHON_IN_VENV) -m mypy --platform win32 --cache-dir .mypy_cache/windows --package shoal.system
 
 doctests: .venv/.ready
 	@$(PYTHON_IN_VENV) -m pytest --quiet --no-header src/shoal papers

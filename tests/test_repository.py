@@ -3,6 +3,7 @@ import os
 import re
 import subprocess
 import sys
+import tokenize
 import tomllib
 from graphlib import TopologicalSorter
 from importlib import import_module
@@ -21,7 +22,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 
 # As docs/design.md draws them: a room imports from those before it.
 ROOMS = [
-    *("interrupts", "spelling", "errors", "passwords", "distribution", "typing", "progress", "files"),
+    *("system", "interrupts", "spelling", "errors", "passwords", "distribution", "typing", "progress", "files"),
     *("arrays", "kernels", "settings", "sources", "datasets", "columns", "space", "findings", "methods"),
     *("models", "aggregate", "constraints", "measures", "dp", "job", "output", "engines", "auditing"),
     *("in_memory", "release", "spark", "inspection", "comparison", "stream", "incremental", "estimator"),
@@ -100,6 +101,62 @@ def test_files_import_each_other_in_one_direction():
 
     # Raises CycleError, which names the files.
     TopologicalSorter(needs).prepare()
+
+
+# What differs by system. O_CREAT and the like are the same everywhere.
+_OF_A_SYSTEM = (
+    r"\b(?:fcntl|msvcrt|_winapi|termios|ctypes)\b|import (?:resource|select)\b|0o[0-7]+|\bmode *= *[0-9]+"
+    r"|\bO_(?:NOFOLLOW|DIRECTORY|NONBLOCK|CLOEXEC|BINARY|NOINHERIT)\b|\bSIG(?:KILL|TERM|BREAK|HUP|QUIT|ALRM|PIPE)\b"
+    r"|\b(?:getuid|geteuid|f?chmod|f?chown|mkfifo|symlink_to|fork|killpg|PIPE_BUF|st_uid|S_IMODE)\b"
+    r"|\bos *\. *(?:kill|nice|replace|name)\b|sys *\. *platform|/dev/|\. *write_text *\("
+)
+
+
+def test_what_differs_by_system_is_in_one_room():
+    files = [file for file in PACKAGE.rglob("*.py") if file.parent.name != "system"]
+    found = {file.relative_to(PACKAGE).as_posix(): re.findall(_OF_A_SYSTEM, code_of(file)) for file in files}
+
+    assert {name: words for name, words in found.items() if words} == {"files/__init__.py": [".write_text ("]}
+
+
+def code_of(file):
+    """Return the code of a file, without comments and docstrings."""
+    found, is_docstring = [], True
+    with tokenize.open(file) as source:
+        for token in tokenize.generate_tokens(source.readline):
+            if token.type != tokenize.COMMENT and not (token.type == tokenize.STRING and is_docstring):
+                found.append((token.type, token.string))
+            is_docstring = token.type in (tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT)
+    return tokenize.untokenize(found)
+
+
+def test_both_systems_offer_the_same():
+    posix, windows = (_offered(PACKAGE / "system" / f"{name}.py") for name in ("posix", "windows"))
+
+    assert len(posix) > 20
+    assert posix == windows
+
+
+def _offered(file):
+    """Return the public names of a module, those of classes with their methods, and what they take."""
+
+    def of(body, before=""):
+        for node in body:
+            if isinstance(node, ast.FunctionDef):
+                yield (
+                    f"{before}{node.name}",
+                    (ast.unparse(node.args), ast.unparse(node.returns) if node.returns else ""),
+                )
+            elif isinstance(node, ast.ClassDef):
+                yield f"{before}{node.name}", "class"
+                if node.name != "Access":
+                    yield from of(node.body, f"{node.name}.")
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    yield f"{before}{ast.unparse(target)}", "class" if ast.unparse(target) == "Access" else "value"
+
+    found = dict(of(ast.parse(file.read_text(encoding="utf-8")).body))
+    return {name: what for name, what in found.items() if not re.search(r"(^|\.)_|\(", name)}
 
 
 def module_of(file):

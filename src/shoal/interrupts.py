@@ -14,7 +14,7 @@ STOPPED, MESSAGE = 130, "Stopped."
 
 def end_imports_quietly() -> None:
     """Let Ctrl-C during imports end the process as it does later, if this is the command `shoal`."""
-    program = (sys.argv[0] if sys.argv else "").rpartition("/")[2]
+    program = (sys.argv[0] if sys.argv else "").replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
     # While Python looks for the module of `python -m shoal`, the first word is "-m".
     is_command = program == "shoal" or (program == "-m" and not {"shoal", "shoal.cli"}.isdisjoint(sys.orig_argv))
     if is_command and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -36,7 +36,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+from shoal.system import system
+
+_SIGNALS = (signal.SIGINT, system.TERMINATION)
 _before: dict[int, Any] = {}
 """The handlers that `held` has replaced."""
 _in_command = _only_reports = False

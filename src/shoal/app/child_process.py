@@ -5,7 +5,6 @@ parts, and in the end what was found or why it was refused. It ends when standar
 """
 
 import json
-import os
 import signal
 import sys
 import threading
@@ -30,7 +29,7 @@ from shoal.columns.prepare import decoded, one_missing
 from shoal.comparison import Choice, compare
 from shoal.constraints.constraints import constraints_of
 from shoal.errors import ShoalError, fault_in_words
-from shoal.files import check_free, replacing, sha256
+from shoal.files import check_free, replacing, sha256, write_text
 from shoal.findings import QuestionError
 from shoal.inspection import Inspection, inspect
 from shoal.inspection.combinations import MOST, revealing
@@ -44,6 +43,7 @@ from shoal.output.report.sentences import explanation, headline, reached_in_word
 from shoal.release import Assignment
 from shoal.sources import Table, read
 from shoal.sources.source_stamps import Stamp
+from shoal.system import system
 from shoal.typing import Labels
 
 Result = dict[str, Any]
@@ -172,7 +172,7 @@ def released(draft: Draft, lines: Lines, *, force: bool = False, job_file: str, 
     said = {**destination.asked.said(), "file": destination.title, "sha256": sha256(destination.table)}
     with replacing(public, force) as temporary:
         text = render(release, "html", "public", **said)
-        temporary.write_text(text, encoding="utf-8")
+        write_text(temporary, text)
     return {
         **_told(release.verdict),
         "warnings": list(release.warnings),
@@ -307,14 +307,14 @@ def _table(draft: Draft, lines: Lines) -> Table:
 
 def main() -> None:
     """Do what one line of standard input asks for."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    os.nice(5)  # the pages come first
+    signal.signal(system.TERMINATION, lambda *_: sys.exit(1))
+    system.yield_to_others()  # the pages come first
     line = sys.stdin.readline()
     if not line:
         return
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     asked = json.loads(line)
-    with open(asked["file"], "a", encoding="utf-8") as out:
+    with open(asked["file"], "a", encoding="utf-8", newline="\n") as out:
         perform(asked, out)
 
 
@@ -339,7 +339,7 @@ def _end_with_the_server() -> None:
     """Wait for the end of standard input, and end as if cancelled."""
     while sys.stdin.read(1):
         pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    system.terminate_this_process()
 
 
 if __name__ == "__main__":

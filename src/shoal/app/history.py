@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from shoal.app.draft import Draft
 from shoal.app.fields import VALUES
 from shoal.errors import FileError
-from shoal.files import replacing
+from shoal.files import replacing, write_text
 from shoal.sources.clean import printable
+from shoal.system import system
 
 _HEAD = re.compile(r"# after (\d+): (.*)")
 
@@ -46,7 +47,7 @@ class History:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        system.make_private_folder(folder, parents=True, exist_ok=True)
 
     @property
     def at(self) -> int:
@@ -72,7 +73,7 @@ class History:
         """Store a job that was made from the current one, and make it the current one."""
         number = max(self._numbers(), default=0) + 1
         with replacing(self._path(number), private=True) as temporary:
-            temporary.write_text(f"# after {self.at}: {printable(what)}\n{draft.to_toml()}", encoding="utf-8")
+            write_text(temporary, f"# after {self.at}: {printable(what)}\n{draft.to_toml()}")
         self._point(number)
         return number
 
@@ -118,7 +119,7 @@ class History:
 
     def _point(self, number: int) -> None:
         with replacing(self._folder / "at", force=True, private=True) as temporary:
-            temporary.write_text(f"{number}\n", encoding="ascii")
+            write_text(temporary, f"{number}\n")
 
 
 class Change(NamedTuple):

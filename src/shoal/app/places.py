@@ -12,8 +12,9 @@ from typing import BinaryIO, NamedTuple
 
 from shoal.errors import FileError
 from shoal.files import open_private
-from shoal.files.locks import hidden_beside, hold, sweep
+from shoal.files.locks import hidden_beside, hold, release, sweep
 from shoal.sources import FORMATS, format_of
+from shoal.system import system
 
 _MOST = 500  # entries of a folder that are listed
 
@@ -42,12 +43,12 @@ class Places:
 
     def __init__(self, root: Path, state: Path) -> None:
         self.root = root.resolve(strict=True)
-        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        system.make_private_folder(state, parents=True, exist_ok=True)
         target = state.resolve() / "uploads"
         sweep(target)  # uploads of an app that was killed
         self.uploads = hidden_beside(target)
-        self.uploads.mkdir(mode=0o700)
-        self._lock: int | None = hold(self.uploads)
+        system.make_private_folder(self.uploads)
+        self._lock = hold(self.uploads)
 
     def inside(self, path: str) -> Path:
         """Return a path below the folder, or raise.
@@ -106,7 +107,7 @@ class Places:
         )
         format_of(plain or "_")
         folder = self.uploads / secrets.token_hex(4)
-        folder.mkdir(mode=0o700)
+        system.make_private_folder(folder)
         path = folder / plain[-100:]
         try:
             with open_private(path, "wb") as file:
@@ -119,9 +120,8 @@ class Places:
     def close(self) -> None:
         """Remove the uploaded files."""
         shutil.rmtree(self.uploads, ignore_errors=True)
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        release(self._lock)
+        self._lock = None
 
 
 def endings(kinds: Iterable[str] = FORMATS) -> str:

@@ -16,12 +16,13 @@ from shoal.app.history import History, changes, summary
 from shoal.app.places import Places
 from shoal.app.runs import Run, Runs
 from shoal.errors import FileError, ParameterError, ShoalError
-from shoal.files import replacing
-from shoal.files.locks import lock
+from shoal.files import replacing, write_text
+from shoal.files.locks import hold, release
 from shoal.job.engines import ENGINES
 from shoal.passwords import scheme_of
 from shoal.sources import format_of
 from shoal.sources.source_stamps import Stamp
+from shoal.system import system
 
 _ID = r"[0-9a-f]{16}"
 _MOST = 30  # pieces of work that are listed
@@ -46,12 +47,7 @@ class Work:
         self.history = History(folder / "jobs")
         self.runs = Runs(folder / "runs", places.root)
         self.shows_values = False
-        self._held = os.open(folder, os.O_RDONLY)
-        try:
-            lock(self._held, 0.0, "This piece of work is open in another shoal app. End that one first.")
-        except FileError:
-            os.close(self._held)
-            raise
+        self._held = hold(folder, "This piece of work is open in another shoal app. End that one first.")
         self._lock = threading.Lock()
 
     @property
@@ -184,7 +180,7 @@ class Work:
         self.runs.close()
         for verb in ("preview", "records"):
             self.runs.forget(verb)
-        os.close(self._held)
+        release(self._held)
 
 
 class Works:
@@ -200,16 +196,16 @@ class Works:
     def __init__(self, places: Places, state: Path) -> None:
         self.places = places
         self._folder = state / "works" / hashlib.sha256(os.fsencode(places.root)).hexdigest()[:16]
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        system.make_private_folder(self._folder, parents=True, exist_ok=True)
         self._open: dict[str, Work] = {}
         self._lock = threading.Lock()
 
     def begin(self, draft: Draft, what: str) -> Work:
         """Begin a piece of work with a job."""
         folder = self._folder / secrets.token_hex(8)
-        folder.mkdir(mode=0o700)
+        system.make_private_folder(folder)
         with replacing(folder / "folder.json", private=True) as temporary:
-            temporary.write_text(json.dumps({"folder": str(self.places.root)}), encoding="utf-8")
+            write_text(temporary, json.dumps({"folder": str(self.places.root)}))
         work = self[folder.name]
         try:
             work.check_places(draft)
@@ -272,8 +268,7 @@ class Works:
 
 def state_folder() -> Path:
     """Return the folder in which the app keeps jobs and uploads: that of the user's other state."""
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(base) / "shoal" / "app"
+    return system.state_home() / "shoal" / "app"
 
 
 def key_of(content: Any) -> str:

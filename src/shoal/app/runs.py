@@ -6,7 +6,6 @@ run was. The child ends when its standard input does, so it never outlives the s
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ from typing import Any, Literal
 
 from shoal.errors import FileError
 from shoal.files import open_private
+from shoal.system import system
 
 Outcome = Literal["running", "done", "refused", "failed", "cancelled", "interrupted"]
 
@@ -93,7 +93,7 @@ class Runs:
         self._heads: dict[int, dict[str, Any]] = {}
         self._spare: subprocess.Popen[bytes] | None = None
         self._lock = threading.RLock()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        system.make_private_folder(folder, parents=True, exist_ok=True)
 
     def start(self, verb: str, key: str, job: int, toml: str, **options: Any) -> int:
         """Start a run in a child process; a run of the same verb that is under way is cancelled."""
@@ -126,7 +126,7 @@ class Runs:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,  # a traceback may show values of the table
             cwd=self._root,
-            start_new_session=True,  # Ctrl-C is for the server, which then ends its children
+            **system.APART,  # Ctrl-C is for the server, which then ends its children
         )
 
     def run(self, number: int) -> Run:
@@ -245,8 +245,8 @@ class Runs:
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:
-    """End a child; it has a moment to remove its temporary files."""
-    child.terminate()
+    """End a child, which ends with its standard input; it has a moment to remove its temporary files."""
+    _close_input(child)
     try:
         child.wait(GRACE)
     except subprocess.TimeoutExpired:
@@ -255,6 +255,10 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
 
 def _reap(child: "subprocess.Popen[bytes]") -> None:
     child.wait()
+    _close_input(child)
+
+
+def _close_input(child: "subprocess.Popen[bytes]") -> None:
     if child.stdin is not None:
         with suppress(BrokenPipeError):
             child.stdin.close()
@@ -275,7 +279,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
 
 def _crash(code: int) -> str:
     """Describe the end of a child that wrote no result."""
-    if code == -signal.SIGKILL:
+    if system.was_killed(code):
         return (
             "The work was ended by the system, probably because there was not enough memory. Nothing was written. "
             "Close other programs, or use fewer columns, and try again."

@@ -16,6 +16,7 @@ from shoal.cli.exit_codes import ended
 from shoal.distribution import DISTRIBUTION
 from shoal.errors import did_you_mean
 from shoal.passwords import check_no_password, scheme_of
+from shoal.system import system
 
 COMMANDS = {
     "inspect": "Say what is in a file, and propose a role for each column.",
@@ -49,6 +50,7 @@ class Commands(click.Group):
         **extra: Any,
     ) -> Any:
         """Run the command line; refusals, Ctrl-C and failures become a message and an exit code."""
+        system.use_utf8()
         words = sys.argv[1:] if args is None else list(args)
         run = partial(self._run, super().main, words, prog_name, complete_var, standalone_mode=False, **extra)
         if not standalone_mode:

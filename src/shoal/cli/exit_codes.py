@@ -9,7 +9,7 @@
 | 70 | a fault of shoal's own |
 | 75 | something outside does not answer (a server, a reader); try again later |
 | 130 | stopped by Ctrl-C |
-| 143 | ended by the system (SIGTERM) |
+| 143 | ended by the system (SIGTERM; on Windows Ctrl-Break, the end of the console, logging off) |
 """
 
 import re
@@ -26,6 +26,7 @@ import click
 
 from shoal import interrupts
 from shoal.errors import InputError, OutageError, RecountError, ShoalError, fault_in_words
+from shoal.system import system
 
 REFUSED, INPUT, FAULT, OUTAGE, STOPPED, TERMINATED = 2, 65, 70, 75, interrupts.STOPPED, 143
 _CODES = {InputError: INPUT, RecountError: FAULT, OutageError: OUTAGE}
@@ -83,7 +84,7 @@ def _stopping_at_signals(came: list[int]) -> Iterator[None]:
 
         return note
 
-    handlers = {signal.SIGTERM: noted(TERMINATED, lambda *_: sys.exit(TERMINATED))}
+    handlers: dict[int, Callable[..., None]] = {system.TERMINATION: noted(TERMINATED, lambda *_: sys.exit(TERMINATED))}
     on_interrupt = signal.getsignal(signal.SIGINT)
     is_program = on_interrupt is interrupts.end
     if callable(on_interrupt):  # not if it is ignored

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from shoal.cli import options
 from shoal.cli.progress import showing
 from shoal.errors import ParameterError
-from shoal.files import replacing
+from shoal.files import replacing, write_text
 from shoal.incremental import VARIANTS
 from shoal.incremental.planning import (
     ALPHA,
@@ -115,7 +115,7 @@ def command(**given: Any) -> None:
         job = [] if given["job"] is None else [given["job"], *Job.load(given["job"]).files]
         inputs = [*job, *([] if given["measure"] is None else [given["measure"]])]
         with replacing(given["svg"], given["force"], inputs=inputs) as temporary:
-            temporary.write_text(timeline(found), encoding="utf-8")
+            write_text(temporary, timeline(found))
     click.echo(json.dumps(found.json(), indent=1) if given["as_json"] else "\n".join(_lines(found, ends)))
 
 

@@ -1,6 +1,7 @@
 """``shoal stream``: lines in, k-anonymous lines out, within a bounded delay."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -210,7 +211,7 @@ def _conclude(ending: Ending, pipe: Pipe, stats: bool) -> None:
             f"The reader of the output is gone; {summary.n_buffered:,} tuples that waited were not released.", err=True
         )
         # Python would fail on the closed pipe again at exit.
-        sys.stdout = open("/dev/null", "w")  # noqa: SIM115
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if ending is Ending.STOPPED:
         where = f"{summary.n_buffered:,} tuples wait in the checkpoint" if pipe.ends.checkpoint else "all is released"
         cut = f" The beginning of that line ({pipe.n_cut:,} bytes) was read and dropped." if pipe.n_cut else ""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import FileError, GuaranteeError, ParameterError, ShoalError, ShoalWarning
-from shoal.files import replacing
+from shoal.files import replacing, write_text
 from shoal.measures.table_risk import table_linkage
 from shoal.methods import ALGORITHMS
 from shoal.output.release import Release
@@ -155,7 +155,7 @@ class Comparison:
         """Write the map to an .svg, .html or .json file, atomically, readable by its owner only."""
         form = {".svg": self.to_svg, ".html": self.to_html, ".json": self.to_json}[map_format(path)]
         with replacing(path, force, private=True) as temporary:
-            temporary.write_text(form(), encoding="utf-8")
+            write_text(temporary, form())
 
     def __str__(self) -> str:
         wide = max(12, *(len(c.name) + 2 for c in self.choices))

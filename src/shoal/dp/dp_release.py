@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shoal.distribution import versions
 from shoal.dp.budget import Spent, total
-from shoal.files import replacing_all, sha256
+from shoal.files import replacing_all, sha256, write_text
 from shoal.sources import Table, output_format_of, write_into
 
 NOTES = (
@@ -94,5 +94,5 @@ class DpRelease:
         with replacing_all(targets, force, inputs=self.source.inputs) as (table, manifest):
             write_into(self.published, table)
             content = {**self.manifest, "output_sha256": sha256(table)}
-            manifest.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            write_text(manifest, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         return targets

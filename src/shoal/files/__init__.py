@@ -8,39 +8,40 @@ import errno
 import hashlib
 import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from shoal.errors import FileError
-from shoal.files.locks import hidden_beside, hold, locked_folders, sweep
+from shoal.files.locks import hidden_beside, hold, locked_folders, release, sweep
 from shoal.interrupts import held
 from shoal.spelling import setting
+from shoal.system import system
 
 _REMEDIES = {
     errno.ENOSPC: "the disk is full. Make room, or choose another folder.",
     errno.EDQUOT: "the disk quota is used up. Make room, or choose another folder.",
     errno.EFBIG: "the file would become larger than the system allows. Raise the limit, or choose another folder.",
     errno.EROFS: "the file system is read-only. Choose another folder.",
-    errno.EACCES: "writing is not permitted. Choose another folder.",
+    errno.EACCES: system.IS_DENIED,
     errno.EISDIR: "it is a folder. Choose another name.",
     errno.ENAMETOOLONG: "its name is too long. Choose a shorter one.",
     errno.EIO: "the device reported an error. Choose another folder.",
 }
-_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_NO_HARD_LINKS = {errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
 class _Beside(NamedTuple):
-    """A file being written: its final path, its temporary path, its open descriptor, and its final mode."""
+    """A file being written: its final path, its temporary path, its lock, and who may do what with it in the end."""
 
     target: Path
     temporary: Path
-    descriptor: int
-    mode: int
+    lock: int | None
+    access: system.Access
 
 
 @contextmanager
@@ -143,7 +144,7 @@ def replacing_all(
     finally:
         for file in files:
             file.temporary.unlink(missing_ok=True)
-            os.close(file.descriptor)
+            release(file.lock)
 
 
 def temporary_path(use: str) -> Path:
@@ -164,7 +165,7 @@ def temporary_path(use: str) -> Path:
         reason = _REMEDIES.get(error.errno or 0, f"{os.strerror(error.errno or 0).lower()}. Choose another folder.")
         where = "" if variable is None else f" {folder!r}, which {variable} names,"
         raise FileError(f"The folder for temporary files{where} cannot be written to: {reason}") from None
-    return Path(folder) / f"shoal-{use}-{os.getuid()}"
+    return Path(folder) / f"shoal-{use}-{system.user_id()}"
 
 
 @contextmanager
@@ -173,13 +174,13 @@ def hidden_folder(target: Path) -> Iterator[Path]:
     with locked_folders([target.parent]), _refusing([target]):
         sweep(target)
         folder = hidden_beside(target)
-        folder.mkdir(mode=0o700)
-        descriptor = hold(folder)
+        system.make_private_folder(folder)
+        lock = hold(folder)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(descriptor)
+        release(lock)
 
 
 def check_free(
@@ -223,10 +224,24 @@ def open_private(path: str | os.PathLike[str], mode: str) -> BinaryIO:
 
     For files that are read while they grow, unlike those of `replacing`. The mode of a pipe or a device is not changed.
     """
-    file = open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115 - the caller closes it
-    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        os.fchmod(file.fileno(), 0o600)
+    file = open(path, mode, opener=partial(system.open_bytes, private=True))  # noqa: SIM115 - the caller closes it
+    system.make_private(file.fileno())
     return cast(BinaryIO, file)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text in UTF-8, with the same bytes on every system."""
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def second_name(path: Path, other: Path) -> None:
+    """Give a file another name in the same folder, by a hard link or, where there are none, as a copy."""
+    try:
+        os.link(path, other)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        shutil.copy2(path, other)
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
@@ -259,33 +274,20 @@ def _exists(path: Path) -> FileError:
 
 
 def _begin(target: Path, private: bool) -> _Beside:
-    """Create the empty temporary file, private from the start, and determine its final mode."""
+    """Create the empty temporary file, private from the start, and determine its final permissions."""
     temporary = hidden_beside(target)
     try:
-        mode = 0o600 if private else _mode_of_a_new_file(temporary)
-        descriptor = hold(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        access = system.access_for(target, temporary, private=private)
+        system.make_new_private(temporary)
     except OSError as error:
         raise _refusal([target], error) from None
-    if target.exists():
-        # Replacing a file must not widen its permissions.
-        mode &= stat.S_IMODE(target.stat().st_mode) | 0o600
-    return _Beside(target, temporary, descriptor, mode)
-
-
-def _mode_of_a_new_file(path: Path) -> int:
-    """Return the mode that the umask and the folder give to a new file, by creating one and removing it at once."""
-    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-    try:
-        path.unlink()
-        return stat.S_IMODE(os.fstat(descriptor).st_mode)
-    finally:
-        os.close(descriptor)
+    return _Beside(target, temporary, hold(temporary), access)
 
 
 def _settle(file: _Beside) -> None:
-    """Set the final mode of the file and flush it to disk."""
-    os.chmod(file.temporary, file.mode)
-    _sync(file.temporary)
+    """Set the final permissions of the file and flush it to disk."""
+    system.give_access(file.temporary, file.access)
+    system.flush_to_disk(file.temporary)
 
 
 def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] | None) -> None:
@@ -300,7 +302,7 @@ def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] |
         try:
             for file, force in files:
                 with _refusing([file.target]):
-                    older[file.target] = _second_name(file.target) if force else None
+                    older[file.target] = _kept(file.target) if force else None
             replaces = bool(files) and older[files[0][0].target] is not None
             for file, _ in files[1:] if replaces else ():
                 if older[file.target] is not None:
@@ -309,7 +311,7 @@ def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] |
             for file, force in files if replaces else reversed(files):
                 with _refusing([file.target]):
                     if force:
-                        os.replace(file.temporary, file.target)
+                        system.replace(file.temporary, file.target)
                     else:
                         _claim(file)
                 changed[file.target] = older[file.target]
@@ -327,17 +329,13 @@ def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] |
         _sync_names(folder)
 
 
-def _second_name(target: Path) -> Path | None:
+def _kept(target: Path) -> Path | None:
     """Return a hidden hard link to (or copy of) a file that is about to be replaced, None if it does not exist."""
     older = hidden_beside(target)
     try:
-        os.link(target, older)
+        second_name(target, older)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        if error.errno not in _NO_HARD_LINKS:
-            raise
-        shutil.copy2(target, older)
     return older
 
 
@@ -345,55 +343,34 @@ def _take_back(target: Path, older: Path | None) -> None:
     if older is None:
         target.unlink(missing_ok=True)
     else:
-        os.replace(older, target)
+        system.replace(older, target)
 
 
 def _claim(file: _Beside) -> None:
-    """Rename without replacing: creating a hard link is atomic and fails if the name exists."""
+    """Rename without replacing."""
     try:
-        os.link(file.temporary, file.target)
+        system.rename_new(file.temporary, file.target)
     except FileExistsError:
         raise _exists(file.target) from None
-    except OSError as error:
-        if error.errno not in _NO_HARD_LINKS:
-            raise
-        _claim_without_links(file)
-
-
-def _claim_without_links(file: _Beside) -> None:
-    """Reserve the name with an empty file, then replace that."""
-    try:
-        os.close(os.open(file.target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        raise _exists(file.target) from None
-    os.replace(file.temporary, file.target)
 
 
 def sync_folder(folder: Path) -> None:
     """Flush all files of a folder, and their names, to disk."""
     for path in folder.iterdir():
-        _sync(path)
+        system.flush_to_disk(path)
     _sync_names(folder)
 
 
 def sync_file(path: Path) -> None:
     """Flush a file and its name to disk."""
-    _sync(path)
+    system.flush_to_disk(path)
     _sync_names(path.parent)
 
 
 def _sync_names(folder: Path) -> None:
     # Some file systems cannot flush a folder; the files themselves are already on disk.
     with suppress(OSError):
-        _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        system.flush_to_disk(folder)
 
 
 @contextmanager

@@ -4,33 +4,37 @@ A lock belongs to an open file and ends with it, so a process releases its locks
 locks is used without them; files that cannot be locked there are never considered abandoned.
 """
 
-import fcntl
 import os
 import re
 import secrets
 import shutil
-import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from shoal.errors import FileError
+from shoal.system import system
 
 _WAIT = 60.0  # seconds; a folder is locked only while files are renamed
 
+_Found = TypeVar("_Found")
 
-def lock(descriptor: int, wait: float, busy: str) -> None:
-    """Lock an open file within `wait` seconds, or raise `FileError` with the text `busy`."""
-    until = time.monotonic() + wait
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                raise FileError(busy) from None
-            time.sleep(0.02)
+
+def lock_file(path: Path, wait: float, busy: str) -> int:
+    """Lock a file that is there to be locked, within `wait` seconds; return its descriptor, or raise `FileError(busy)`.
+
+    It is made, for its owner alone, if it does not exist.
+    """
+    descriptor = system.open_bytes(path, os.O_CREAT | os.O_RDWR, private=True)
+    try:
+        _within(wait, busy, partial(system.lock, descriptor))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 @contextmanager
@@ -39,11 +43,22 @@ def locked_folders(folders: Iterable[Path]) -> Iterator[None]:
     with ExitStack() as stack:
         # Every process locks them in the same order, so that no deadlock can occur.
         for folder in sorted(set(folders)):
+            busy = f"Another process is writing to the folder {str(folder)!r}. Try again later."
             with suppress(OSError):  # a folder that cannot be opened, or a file system without locks
-                descriptor = os.open(folder, os.O_RDONLY)
-                stack.callback(os.close, descriptor)
-                lock(descriptor, _WAIT, f"Another process is writing to the folder {str(folder)!r}. Try again later.")
+                stack.callback(os.close, _within(_WAIT, busy, partial(system.lock_folder, folder)))
         yield
+
+
+def _within(wait: float, busy: str, locking: Callable[[], _Found]) -> _Found:
+    """Lock within so many seconds."""
+    until = time.monotonic() + wait
+    while True:
+        try:
+            return locking()
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise FileError(busy) from None
+            time.sleep(0.02)
 
 
 def hidden_beside(target: Path) -> Path:
@@ -51,12 +66,25 @@ def hidden_beside(target: Path) -> Path:
     return target.with_name(f".{secrets.token_hex(6)}.{target.name}")
 
 
-def hold(path: Path, flags: int = os.O_RDONLY) -> int:
-    """Open and lock a file or folder with a hidden name, so that `sweep` does not remove it until it is closed."""
-    descriptor = os.open(path, flags, 0o600)
-    with suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return descriptor
+def hold(path: Path, busy: str | None = None) -> int | None:
+    """Lock a file or folder, so that `sweep` does not remove it if its name is hidden; `release` ends the lock.
+
+    If another process holds it, raise `FileError(busy)`, or go without the lock if there is no such text.
+    """
+    try:
+        return system.hold(path)
+    except BlockingIOError:
+        if busy is not None:
+            raise FileError(busy) from None
+    except OSError:
+        pass  # a file system without locks
+    return None
+
+
+def release(held: int | None) -> None:
+    """End a lock of `hold`."""
+    if held is not None:
+        os.close(held)
 
 
 def sweep(target: Path) -> None:
@@ -71,12 +99,11 @@ def sweep(target: Path) -> None:
 
 def _remove_abandoned(path: Path) -> None:
     """Remove a file or folder unless a process holds its lock."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    held = system.hold(path)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink()
     finally:
-        os.close(descriptor)
+        os.close(held)

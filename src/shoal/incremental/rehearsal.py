@@ -5,9 +5,7 @@ of the collection is run as a separate process.
 """
 
 import json
-import resource
 import secrets
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -23,7 +21,7 @@ from shoal.columns.prepare import prepare
 from shoal.columns.schema import Schema
 from shoal.constraints.strata import strata_of
 from shoal.errors import GuaranteeError
-from shoal.files import hidden_folder, temporary_path
+from shoal.files import hidden_folder, temporary_path, write_text
 from shoal.incremental.calibrate import Measurement, Part, measure, refuse_few
 from shoal.incremental.planning import Measured
 from shoal.incremental.sample_enlarged import Donors
@@ -31,6 +29,7 @@ from shoal.incremental.two_stage_cells import ANY_SIZE
 from shoal.job import Input, Job, Output
 from shoal.sources import read, write
 from shoal.space.space import Space
+from shoal.system import system
 from shoal.typing import Labels
 
 JOB, RELEASE = "job.toml", "release.parquet"
@@ -176,7 +175,7 @@ class _Stage:
 
 
 def _save(job: Job, here: Path) -> None:
-    (here / JOB).write_text(job.to_toml(), encoding="utf-8")
+    write_text(here / JOB, job.to_toml())
 
 
 def _lost(here: Path) -> float:
@@ -187,11 +186,10 @@ def _lost(here: Path) -> float:
 
 def _command(*arguments: str) -> Part:
     """Run a shoal command and return its processor and wall-clock time."""
-    before, clock = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+    clock = perf_counter()
     python = [sys.executable, "-P", "-m", "shoal.cli"]  # -P: not a csv.py that lies beside the data
-    done = subprocess.run([*python, *arguments], check=False, capture_output=True, text=True)
-    wall, after = perf_counter() - clock, resource.getrusage(resource.RUSAGE_CHILDREN)
+    done, cpu = system.run_measured([*python, *arguments])
+    wall = perf_counter() - clock
     if done.returncode != 0:
         raise GuaranteeError(f"The rehearsal with similar records failed. {' '.join(done.stderr.split())}")
-    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     return Part(max(cpu, 1e-9), wall)

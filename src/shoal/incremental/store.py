@@ -9,10 +9,9 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,8 +21,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import FileError
-from shoal.files import replacing, replacing_all, sha256
-from shoal.files.locks import lock
+from shoal.files import replacing, replacing_all, sha256, write_text
+from shoal.files.locks import hidden_beside, lock_file, locked_folders
+from shoal.system import system
 
 FORMAT = 2
 """Format version, incremented whenever older versions of shoal cannot read the files."""
@@ -58,15 +58,19 @@ class Store:
             raise FileError(f"{str(path)!r} already exists. Choose another name for the collection.")
         if not path.parent.is_dir():
             raise FileError(f"{str(path)!r} cannot be created: its parent folder does not exist. Create it first.")
-        _remove_left_over(path)
-        beside = path.with_name(f".{secrets.token_hex(6)}.{path.name}")
+        beside, parent = hidden_beside(path), [path.parent]
+        store = cls(beside, {**content, "format": FORMAT, "files": {}})
         try:
-            beside.mkdir(mode=0o700)
-            store = cls(beside, {**content, "format": FORMAT, "files": {}})
-            with store._locked(CHANGING, 0.0):
+            with ExitStack() as held:
+                with locked_folders(parent):
+                    _remove_left_over(path)
+                    system.make_private_folder(beside)
+                    held.enter_context(store._locked(CHANGING, 0.0))
                 store.save(tables, arrays)
-                # Nothing is overwritten: rename fails if a non-empty folder has appeared in the meantime.
-                os.rename(beside, path)
+                with locked_folders(parent):
+                    held.close()  # a folder in which a file is open cannot be renamed everywhere
+                    # Nothing is overwritten: rename fails if a non-empty folder has appeared in the meantime.
+                    os.rename(beside, path)
         except OSError as error:
             reason = os.strerror(error.errno).lower() if error.errno else "the disk may be full"
             raise FileError(f"{str(path)!r} cannot be created: {reason}. Nothing was stored.") from None
@@ -108,7 +112,7 @@ class Store:
         self.content["files"] = {**self.content["files"], **checksums}
         text = json.dumps(_signed(self.content), indent=1, ensure_ascii=False) + "\n"
         with replacing(self.path / LIST, force=True, private=True) as file:
-            file.write_text(text, encoding="utf-8")
+            write_text(file, text)
 
     def table(self, name: str) -> pa.Table:
         """Return a table after verifying its checksum."""
@@ -171,10 +175,9 @@ class Store:
 
     @contextmanager
     def _locked(self, name: str, wait: float) -> Iterator[None]:
-        descriptor = os.open(self.path / name, os.O_CREAT | os.O_RDWR, 0o600)
+        busy = f"Another process is using the collection {str(self.path)!r}. Wait until it has finished."
+        descriptor = lock_file(self.path / name, wait, busy)
         try:
-            busy = f"Another process is using the collection {str(self.path)!r}. Wait until it has finished."
-            lock(descriptor, wait, busy)
             yield
         finally:
             # Closing releases the lock, and so does the end of the process.
@@ -198,7 +201,9 @@ def _remove_left_over(path: Path) -> None:
     """Remove incomplete folders of this name left by killed processes, which no longer hold their lock."""
     for beside in path.parent.glob(f".*.{glob.escape(path.name)}"):
         if re.fullmatch(r"\.[0-9a-f]{12}", beside.name.removesuffix(f".{path.name}")) and beside.is_dir():
-            with suppress(FileError, OSError), Store(beside, {})._locked(CHANGING, 0.0):
+            with suppress(FileError, OSError):
+                with Store(beside, {})._locked(CHANGING, 0.0):
+                    pass  # nobody begins to use it now, since the folder above is locked
                 shutil.rmtree(beside, ignore_errors=True)
 
 

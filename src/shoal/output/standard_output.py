@@ -10,6 +10,7 @@ from shoal.errors import FileError, OutageError, ParameterError
 from shoal.interrupts import free
 from shoal.sources import FORMATS, Table, format_of, output_format_of
 from shoal.spelling import setting
+from shoal.system import system
 
 _AS_TEXT = ("csv", "ndjson")
 
@@ -67,7 +68,7 @@ class StandardOutput:
 
 
 def _refusal(error: OSError) -> FileError | OutageError:
-    if isinstance(error, BrokenPipeError):
+    if system.is_reader_gone(error):
         return OutageError(
             "The program that reads standard output has ended before it had the whole release. No manifest was "
             "written. Start again."

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import GuaranteeError
+from shoal.files import write_text
 from shoal.job import Job
 from shoal.measures.recount import Verdict
 from shoal.output.destination import INTERNAL, PUBLIC, Destination
@@ -41,7 +42,7 @@ def write_release(
         if destination.job is not None:
             texts[destination.job] = release.job.to_toml()
         for path, text in texts.items():
-            beside[path].write_text(text, encoding="utf-8")
+            write_text(beside[path], text)
         table.describe(manifests, written.sha256)
         records.source.check_unchanged()
         if before_publishing is not None:

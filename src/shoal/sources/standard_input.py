@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shoal.errors import FileError, ParameterError
-from shoal.files import hidden_folder, temporary_path
+from shoal.files import hidden_folder, second_name, temporary_path
 from shoal.sources.unpacking import PACKINGS
 from shoal.spelling import setting
 
@@ -64,7 +64,7 @@ def standard_input(format: str | None, known: Mapping[str, Any]) -> tuple[Path, 
     ending = f".{format}" if format else _detected(copy.path)
     named = copy.path.with_name(f"standard_input{ending}")
     if not named.exists():
-        named.symlink_to(copy.path)
+        second_name(copy.path, named)
     said = () if format else (f"Standard input is read as {known[ending].title} ({ending}), by its first bytes.",)
     return named, said
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from shoal.errors import FileError
 from shoal.files import sync_file
+from shoal.system import system
 
 _DIGEST = 16
 _TRAILER = struct.Struct(f"<Q{_DIGEST}s")  # length and checksum of the index
@@ -91,7 +92,7 @@ class CheckedWriter:
                 return
             index = pickle.dumps((self._types, self._parts, self.note))
             file.write(index + _TRAILER.pack(len(index), _digest(self._path, -1, index)))
-        os.replace(self._growing, self._path)
+        system.replace(self._growing, self._path)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Write a part; all have the same columns."""

@@ -7,7 +7,6 @@ uses it holds a lock; any other start in the same place removes what no live pro
 import errno
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,9 +15,10 @@ from pathlib import Path
 from shoal.distribution import versions
 from shoal.errors import FileError
 from shoal.files import temporary_path
-from shoal.files.locks import lock, locked_folders, sweep
+from shoal.files.locks import hold, locked_folders, release, sweep
 from shoal.job import Job
 from shoal.sources.batches import Batches
+from shoal.system import system
 
 
 def scratch_of(job: Job, source: Batches, target: Path | None) -> Path:
@@ -42,13 +42,8 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
     """
     target = folder.with_name(folder.name[len(".000000000000.") :])
     with locked_folders([folder.parent]):
-        descriptor = _opened(folder)
-        try:
-            with suppress(OSError):  # a file system without locks
-                lock(descriptor, 0.0, f"Another process makes the same release in {str(folder)!r}. Wait until it ends.")
-        except FileError:
-            os.close(descriptor)
-            raise
+        _make(folder)
+        lock = hold(folder, f"Another process makes the same release in {str(folder)!r}. Wait until it ends.")
         sweep(target)
     try:
         yield folder
@@ -63,29 +58,18 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
         raise _full(folder, None) from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(descriptor)
+        release(lock)
 
 
-def _opened(folder: Path) -> int:
-    """Open the folder, made if need be; what others may have put there is neither continued nor overwritten."""
+def _make(folder: Path) -> None:
+    """Make the folder if need be; what others may have put there is neither continued nor overwritten."""
     with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except NotADirectoryError:
-        raise _foreign(folder) from None
-    found = os.fstat(descriptor)
-    if found.st_uid != os.getuid() or found.st_mode & 0o077:
-        os.close(descriptor)
-        raise _foreign(folder)
-    return descriptor
-
-
-def _foreign(folder: Path) -> FileError:
-    return FileError(
-        f"The scratch folder {str(folder)!r} exists, but it is not a folder that only you can enter, so that its "
-        "content may come from others. Remove it, or write to another folder."
-    )
+        system.make_private_folder(folder)
+    if not system.is_private_folder(folder):
+        raise FileError(
+            f"The scratch folder {str(folder)!r} exists, but it is not a folder that only you can enter, so that its "
+            "content may come from others. Remove it, or write to another folder."
+        )
 
 
 def check_space(folder: Path, needed: int) -> None:

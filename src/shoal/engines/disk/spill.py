@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.engines.disk.checked_files import CheckedFile, CheckedWriter, DamagedError, open_checked
+from shoal.system import system
 from shoal.typing import Labels
 
 _SUFFIX = ".piece"
@@ -53,7 +54,7 @@ class Spill:
         self._pieces: dict[str, CheckedFile] = {}
         self._lock = Lock()
         try:
-            folder.mkdir(mode=0o700, exist_ok=True)
+            system.make_private_folder(folder, exist_ok=True)
         except FileExistsError:
             raise DamagedError(folder) from None
         for path in sorted(folder.glob(f"*{_SUFFIX}")):
@@ -62,7 +63,7 @@ class Spill:
     def clear(self) -> None:
         """Remove all pieces."""
         shutil.rmtree(self.folder)
-        self.folder.mkdir(mode=0o700)
+        system.make_private_folder(self.folder)
         self._batches, self._pieces = {}, {}
 
     @property

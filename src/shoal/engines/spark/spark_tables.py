@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from shoal.engines.spark.spark_frames import Frame, quoted
 from shoal.errors import DatabaseError, FileError
-from shoal.files import replacing_all
+from shoal.files import replacing_all, write_text
 from shoal.output.destination import INTERNAL, PUBLIC, CatalogueAt, FolderAt
 from shoal.spelling import setting
 
@@ -104,7 +104,7 @@ class Folder:
         private = [paths[ending] for ending in (INTERNAL,) if ending in paths]
         with replacing_all(paths.values(), self._force, private) as temporaries:
             for text, temporary in zip(manifests.values(), temporaries, strict=True):
-                temporary.write_text(text, encoding="utf-8")
+                write_text(temporary, text)
 
     @property
     def _mode(self) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import FileError, ParameterError
-from shoal.files.locks import lock, locked_folders, sweep
+from shoal.files.locks import lock_file, locked_folders, sweep
 from shoal.stream import Stream
 from shoal.stream.pipe.sink import is_packed
+from shoal.system import system
 
 STATE, LOCK = "stream.state", "stream.lock"
 
@@ -69,19 +70,12 @@ class Checkpoint:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / STATE
+        busy = f"Another pipe is using the checkpoint folder {folder.name}. Wait until it has ended, or use another."
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._descriptor = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+            system.make_private_folder(folder, parents=True, exist_ok=True)
+            self._descriptor = lock_file(folder / LOCK, 0.0, busy)
         except OSError as error:
             raise FileError(f"The checkpoint folder {folder.name} cannot be used: {error.strerror}.") from error
-        try:
-            busy = (
-                f"Another pipe is using the checkpoint folder {folder.name}. Wait until it has ended, or use another."
-            )
-            lock(self._descriptor, 0.0, busy)
-        except FileError:
-            self.close()
-            raise
         with locked_folders([folder]):
             # Partial files of a killed run hold unprotected tuples and cannot be used.
             sweep(self.path)

@@ -5,7 +5,6 @@ unbuffered stdout), so the rest is written again until all bytes are out; stoppi
 """
 
 import os
-import select
 import stat
 import sys
 from collections.abc import Callable
@@ -16,7 +15,9 @@ from typing import Any
 
 from shoal.errors import FileError, OutageError, ParameterError
 from shoal.sources.unpacking import PACKINGS
+from shoal.system import system
 
+_MOST = 1 << 30  # bytes of one write; some systems refuse 2 GB
 _GLANCE = 0.2  # seconds between two questions whether to give up, while the reader takes nothing
 
 
@@ -77,21 +78,19 @@ class Sink:
         elif os.path.lexists(self.path) and not _is_special(self.path):
             if not force and os.path.getsize(self.path):
                 raise FileError(f"{self.name} exists already. Choose another name, or replace it with --force.")
-            self._descriptor = os.open(self.path, os.O_WRONLY)
+            self._descriptor = system.open_bytes(self.path, os.O_WRONLY)
             self._replaces = True
         else:
             self._is_new = not os.path.lexists(self.path)
             made = os.O_CREAT | os.O_EXCL if self._is_new else 0
-            self._descriptor = os.open(self.path, os.O_WRONLY | made, 0o600 if self._private else 0o666)
+            self._descriptor = system.open_bytes(self.path, os.O_WRONLY | made, private=self._private)
         is_file = self._descriptor >= 0 and stat.S_ISREG(os.fstat(self._descriptor).st_mode)
-        # A pipe that is ready takes at least this many bytes: the write after the wait does not block.
-        self._most = 1 << 30 if is_file or self._descriptor < 0 else select.PIPE_BUF
-        self._waits = not is_file and self._descriptor >= 0
+        self._pipe = None if is_file or self._descriptor < 0 else system.PatientWriter(self._descriptor)
 
     def _reopen(self, resume_at: int) -> None:
         """Continue a file; what was written after the last checkpoint is written again."""
         assert self.path is not None
-        self._descriptor = os.open(self.path, os.O_RDWR)
+        self._descriptor = system.open_bytes(self.path, os.O_RDWR)
         if os.fstat(self._descriptor).st_size < resume_at:
             raise ParameterError(f"{self.name} is shorter than it was at the checkpoint; it is another file.")
         if not resume_at:
@@ -111,11 +110,8 @@ class Sink:
         rest = memoryview(content)
         while rest:
             try:
-                if self._waits:
-                    self._wait_for_room(rest)
-                written = self._offer(rest[: self._most])
+                written = self._offer(rest)
             except BlockingIOError:
-                self._waits = True
                 continue
             except BrokenPipeError:
                 raise
@@ -124,19 +120,20 @@ class Sink:
             rest = rest[written:]
             self.n_bytes += written
 
-    def _offer(self, piece: memoryview) -> int:
+    def _offer(self, rest: memoryview) -> int:
+        """Write some bytes; give up if the reader of a pipe takes none."""
         if self._descriptor < 0:
-            return int(sys.stdout.buffer.write(piece))
-        return os.write(self._descriptor, piece)
-
-    def _wait_for_room(self, rest: memoryview) -> None:
-        while not select.select([], [self._descriptor], [], _GLANCE)[1]:
+            return int(sys.stdout.buffer.write(rest))
+        if self._pipe is None:
+            return os.write(self._descriptor, rest[:_MOST])
+        while not (written := self._pipe.write(rest, _GLANCE)):
             if self._gives_up():
                 n_lines = bytes(rest).count(b"\n")
                 raise OutageError(
                     f"{self.name} no longer reads: {n_lines:,} released lines ({len(rest):,} bytes) were not "
                     "delivered. Look at the consumer."
                 )
+        return written
 
     def _begin(self) -> None:
         """Truncate a file that is to be replaced."""
@@ -144,7 +141,7 @@ class Sink:
             self._replaces = False
             os.ftruncate(self._descriptor, 0)
             if self._private:
-                os.fchmod(self._descriptor, 0o600)
+                system.make_private(self._descriptor)
 
     def flush(self, to_disk: bool = False) -> None:
         """Flush everything; `to_disk` waits until a file is on disk."""
@@ -152,7 +149,7 @@ class Sink:
             self._packer.flush()
         if self._descriptor < 0:
             sys.stdout.buffer.flush()
-        elif to_disk and not self._waits:
+        elif to_disk and self._pipe is None:
             try:
                 os.fsync(self._descriptor)
             except OSError as error:

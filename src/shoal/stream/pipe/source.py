@@ -4,8 +4,6 @@ Waiting on a queue, not on the file, lets the pipe check the clock and signals w
 source reads nothing more and hands over all that it has read: a byte taken from a pipe exists nowhere else.
 """
 
-import os
-import select
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -16,6 +14,7 @@ from threading import Event, Thread
 import pyarrow as pa
 
 from shoal.errors import FileError, InputError
+from shoal.system import system
 
 CHUNK = 1 << 20
 AHEAD = 4
@@ -36,11 +35,11 @@ class Source:
         self.was_cut = False
         self._queue: Queue[bytes | BaseException | None] = Queue(AHEAD)
         self._stopped, self._closed = Event(), Event()
-        self._wake, self._waker = os.pipe()
         try:
             self._file = sys.stdin.buffer if path is None else open(path, "rb")  # noqa: SIM115 - closed by the thread
         except OSError as error:
             raise FileError(f"{self.name} cannot be read: {error.strerror}.") from error
+        self._reader = system.StoppableReader(self._file.fileno())
         self._thread = Thread(target=self._fill, args=(skip,), daemon=True, name="shoal-source")
         self._thread.start()
 
@@ -58,15 +57,14 @@ class Source:
         """Read nothing more; what has been read can still be taken."""
         if not self._stopped.is_set():
             self._stopped.set()
-            os.write(self._waker, b"x")
+            self._reader.stop()
 
     def close(self) -> None:
         """Stop, and discard what was not taken."""
         self._closed.set()
         self.stop()
         self._thread.join()
-        os.close(self._wake)
-        os.close(self._waker)
+        self._reader.close()
 
     def _fill(self, skip: int) -> None:
         """Read until the end; errors are raised in the thread that takes the pieces."""
@@ -84,12 +82,9 @@ class Source:
 
     def _read(self) -> bytes:
         """Return the next bytes, none at the end or once stopped."""
-        descriptor = self._file.fileno()
-        ready = select.select([descriptor, self._wake], [], [])[0]
-        if self._stopped.is_set() or self._wake in ready:
-            self.was_cut = True
-            return b""
-        return os.read(descriptor, CHUNK)
+        found = self._reader.read(CHUNK)
+        self.was_cut = self.was_cut or found is None
+        return found or b""
 
     def _put(self, piece: bytes | BaseException | None) -> bool:
         while not self._closed.is_set():
