@@ -7,6 +7,7 @@ import numpy as np
 import openpyxl
 import pyarrow as pa
 import pytest
+import xlwt
 
 import shoal
 from shoal import FileError, ParameterError
@@ -264,7 +265,7 @@ def test_an_encrypted_workbook_is_refused_with_the_way_out(path):
     with pytest.raises(FileError, match=r"is encrypted.*without the password"):
         read(path)
     path.write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600))
-    with pytest.raises(FileError, match=r"Excel 97 to 2003\. Save it as \.xlsx"):
+    with pytest.raises(FileError, match=r"Excel 97 to 2003\. Give it the extension \.xls"):
         read(path)
 
 
@@ -322,12 +323,93 @@ def test_a_lone_cell_in_the_last_corner_is_refused(path, cell):
         read(path)
 
 
-def test_older_spreadsheets_are_refused_with_the_way_out(tmp_path):
-    for ending in (".xls", ".xlsb", ".ods"):
-        with pytest.raises(FileError, match=r"Save it as \.xlsx"):
-            read(tmp_path / f"a{ending}")
-    with pytest.raises(FileError, match=r"\.xlsm files are read only.*for instance \.xlsx"):
-        write(pa.table({"a": [1]}), tmp_path / "a.xlsm")
+def test_binary_workbooks_are_refused_with_the_way_out(tmp_path):
+    with pytest.raises(FileError, match=r"Save it as \.xlsx"):
+        read(tmp_path / "a.xlsb")
+    for ending in (".xlsm", ".xls", ".ods"):
+        with pytest.raises(FileError, match=rf"\{ending} files are read only.*for instance \.xlsx"):
+            write(pa.table({"a": [1]}), tmp_path / f"a{ending}")
+
+
+def old_workbook(path):
+    """Write ROWS as a workbook of Excel 97 to 2003, with a hidden sheet."""
+    book = xlwt.Workbook()
+    sheet, hidden = book.add_sheet("people"), book.add_sheet("notes")
+    hidden.visibility = 1
+    day = xlwt.easyxf(num_format_str="YYYY-MM-DD")
+    for i, row in enumerate(ROWS):
+        for j, cell in enumerate(row):
+            sheet.write(i, j, cell, *([day] if isinstance(cell, date) else []))
+    book.save(str(path))
+
+
+NAMESPACES = " ".join(
+    f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "table", "text")
+)
+FILLER = (
+    '<table:table-row table:number-rows-repeated="{}"><table:table-cell table:number-columns-repeated="{}"/>'
+    "</table:table-row>"
+)
+BELOW = FILLER.format(1_048_570, 16_384)
+
+
+def open_document(path, rows, last=BELOW):
+    """Write rows as a spreadsheet of LibreOffice, with the empty rows that it adds below them."""
+
+    def cell(value):
+        text = f"<text:p>{value}</text:p></table:table-cell>"
+        if isinstance(value, date):
+            return f'<table:table-cell office:value-type="date" office:date-value="{value}">{text}'
+        if isinstance(value, int):
+            return f'<table:table-cell office:value-type="float" office:value="{value}">{text}'
+        return f'<table:table-cell office:value-type="string">{text}'
+
+    body = "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in rows) + last
+    sheet = f'<table:table table:name="people">{body}</table:table>'
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+        archive.writestr(
+            "content.xml",
+            f"<office:document-content {NAMESPACES}><office:body><office:spreadsheet>{sheet}</office:spreadsheet>"
+            "</office:body></office:document-content>",
+        )
+
+
+@pytest.mark.parametrize("ending", [".xls", ".ods"])
+def test_other_spreadsheets_are_read_alike(path, tmp_path, ending):
+    other = tmp_path / f"people{ending}"
+    if ending == ".xls":
+        old_workbook(other)
+    else:
+        open_document(other, ROWS)
+    table = read(other)
+
+    assert table.arrow.equals(read(workbook(path, ROWS)).arrow)
+    assert table.receipt.said[-1].startswith("Rows and columns that are hidden are read like the others")
+    assert ending == ".ods" or "not read: 'notes'" in table.receipt.said[0]
+    content = other.read_bytes()
+    for share in (0, 0.3, 0.7, 0.95):
+        other.write_bytes(content[: int(share * len(content))])
+        with pytest.raises(FileError):
+            read(other)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        FILLER.format(1_000_000, 3).replace("/></", ' office:value-type="float" office:value="1"/></'),
+        FILLER.format(1_000_000, 1)
+        + '<table:table-row><table:table-cell table:number-columns-repeated="1000"/>'
+        + '<table:table-cell office:value-type="float" office:value="1"/></table:table-row>',
+    ],
+    ids=["repeated records", "a lone cell"],
+)
+def test_a_small_open_document_of_many_cells_is_refused(tmp_path, last):
+    open_document(tmp_path / "a.ods", ROWS, last)
+
+    with pytest.raises(FileError, match=r"unpacks to more than 0\.05 GB"):
+        read(tmp_path / "a.ods", max_unpacked_gb=0.05)
 
 
 @pytest.mark.parametrize("module", ["python_calamine", "xlsxwriter"])

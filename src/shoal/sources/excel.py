@@ -1,10 +1,11 @@
-"""Excel workbooks: one sheet, with a header row, read by python-calamine and written by XlsxWriter (extra `excel`).
+"""Workbooks: one sheet, with a header row, read by python-calamine and written by XlsxWriter (extra `excel`).
 
 Messages name sheets, rows, columns and counts. They never show the content of a cell, nor of a header that may be a
 record.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -18,7 +19,18 @@ from shoal.sources.format import Content, Format
 from shoal.sources.python_values import cell_columns
 from shoal.sources.reading import Reading
 from shoal.sources.unpacking import Limit
-from shoal.sources.workbook_parts import SheetCounts, SheetPart, check_workbook, damaged_workbook, scan_sheet, sheets_of
+from shoal.sources.workbook_parts import (
+    OLD,
+    OPEN_DOCUMENT,
+    SheetCounts,
+    SheetPart,
+    check_open_document,
+    check_workbook,
+    damaged_workbook,
+    encrypted_workbook,
+    scan_sheet,
+    sheets_of,
+)
 from shoal.spelling import setting
 
 _SHOWN = 10
@@ -53,8 +65,12 @@ def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> C
     calamine = optional("python_calamine", "Excel workbooks need python-calamine", "excel", FileError)
     check_workbook(path)
     limit = Limit(path, reading.max_unpacked_gb)
-    chosen, said = _chosen(sheets_of(path, limit), reading.sheet, path.name)
-    counts = scan_sheet(path, chosen.part, limit)
+    is_open_xml = path.suffix.lower() not in (OLD, OPEN_DOCUMENT)
+    if path.suffix.lower() == OPEN_DOCUMENT:
+        check_open_document(path, limit)
+    sheets = sheets_of(path, limit) if is_open_xml else _listed(calamine, path)
+    chosen, said = _chosen(sheets, reading.sheet, path.name)
+    counts = scan_sheet(path, chosen.part, limit) if is_open_xml else SheetCounts()
     loaded = _loaded(calamine, path, chosen.name)
     head = reading.header_row if reading.header_row is not None or reading.names else _found_header(loaded)
     found, rows = _named(loaded, head, reading.names or ())
@@ -67,8 +83,38 @@ def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> C
 
     about = {"sheet": chosen.name, "header_row": head}
     table, receipt = cell_columns(cells_of, wanted, list(places), reading, of_sheet=True, **about)
+    if not is_open_xml:
+        said.append(
+            "Rows and columns that are hidden are read like the others, formulas as the values stored with them."
+        )
     said = [*said, *_said(loaded, counts, head, found, len(rows))]
     return Content.of(table, replace(receipt, said=tuple(said)))
+
+
+def _listed(calamine: Any, path: Path) -> list[SheetPart]:
+    """Return the sheets of a workbook that is not in Open XML."""
+    with _workbook(calamine, path) as book:
+        return [
+            SheetPart(each.name, each.visible != calamine.SheetVisibleEnum.Visible, "")
+            for each in book.sheets_metadata
+            if each.typ == calamine.SheetTypeEnum.WorkSheet
+        ]
+
+
+@contextmanager
+def _workbook(calamine: Any, path: Path) -> Iterator[Any]:
+    try:
+        with calamine.load_workbook(path) as book:
+            yield book
+    except calamine.PasswordError:
+        raise encrypted_workbook(path) from None
+    except (calamine.CalamineError, ValueError):
+        raise damaged_workbook(path) from None
+    except BaseException as error:
+        # On a truncated .xls file the reader panics, which is no Exception of Python.
+        if type(error).__name__ == "PanicException":
+            raise damaged_workbook(path) from None
+        raise
 
 
 def _chosen(sheets: list[SheetPart], wanted: str | None, path: str) -> tuple[SheetPart, list[str]]:
@@ -94,12 +140,9 @@ def _chosen(sheets: list[SheetPart], wanted: str | None, path: str) -> tuple[She
 
 def _loaded(calamine: Any, path: Path, name: str) -> _Sheet:
     """Return the cells of a sheet; raise if it has none."""
-    try:
-        with calamine.load_workbook(path) as book:
-            sheet = book.get_sheet_by_name(name)
-            rows, start, merged = sheet.to_python(), sheet.start, sheet.merged_cell_ranges or []
-    except (calamine.CalamineError, ValueError):
-        raise damaged_workbook(path) from None
+    with _workbook(calamine, path) as book:
+        sheet = book.get_sheet_by_name(name)
+        rows, start, merged = sheet.to_python(), sheet.start, sheet.merged_cell_ranges or []
     if not rows or start is None:
         raise FileError(f"Sheet {name!r} of {path.name!r} is empty: it has neither a header nor records.")
     return _Sheet(name, path.name, rows, start[0] + 1, start[1] + 1, merged)
@@ -265,14 +308,14 @@ def _few(columns: list[str]) -> str:
 EXCEL = Format(
     "xlsx",
     "Excel",
-    (".xlsx", ".xlsm"),
+    (".xlsx", ".xlsm", OLD, OPEN_DOCUMENT),
     read_excel,
     write_excel,
     "one sheet, values by the types of their cells, texts never as formulas",
     options=frozenset({"sheet", "header_row", "names", "null_values", "fields", "max_unpacked_gb"}),
     extra="excel",
     tells_empty=False,
-    read_only=(".xlsm",),
+    read_only=(".xlsm", OLD, OPEN_DOCUMENT),
     own_reading={"header_row": 1},
     skips=True,
     loses="the difference between whole and other numbers, integers beyond 2^53, decimals of more than 15 digits, "

@@ -1,4 +1,4 @@
-"""Parts of an Excel workbook: its XML files inside a ZIP archive, checked before a reader loads them.
+"""Parts of a workbook: its XML files inside a ZIP archive, checked before a reader loads them.
 
 The archive is decompressed in pieces, so that neither a ZIP bomb nor a lone cell in the last corner of a sheet exhausts
 the memory; and what a reader of cells does not report is counted: hidden rows and columns, formulas, errors.
@@ -16,6 +16,11 @@ from typing import BinaryIO, NamedTuple
 
 from shoal.errors import FileError
 from shoal.sources.unpacking import Limit
+
+OLD = ".xls"
+"""Extension of workbooks of Excel 97 to 2003, which are no archives; a sheet has at most 65,536 rows of 256 cells."""
+
+OPEN_DOCUMENT = ".ods"
 
 _PIECE = 1 << 20
 _BYTES_PER_CELL = 32
@@ -76,15 +81,22 @@ def check_workbook(path: Path) -> None:
     """Raise if a file is no workbook that can be read: encrypted, of another format, or truncated."""
     with open(path, "rb") as file:
         start = file.read(1 << 16)
+    is_old = path.suffix.lower() == OLD
     if start.startswith(_OLE):
         if _ENCRYPTED in start or _ENCRYPTED in path.read_bytes():
-            raise FileError(
-                f"{path.name!r} is encrypted: it opens with a password only. Open it in Excel, save a copy without the "
-                "password (File, Info, Protect Workbook), and read the copy."
-            )
-        raise FileError(f"{path.name!r} is a workbook of Excel 97 to 2003. Save it as .xlsx, and read that file.")
-    if not zipfile.is_zipfile(path):
+            raise encrypted_workbook(path)
+        if not is_old:
+            raise FileError(f"{path.name!r} is a workbook of Excel 97 to 2003. Give it the extension {OLD}.")
+    elif is_old or not zipfile.is_zipfile(path):
         raise damaged_workbook(path)
+
+
+def encrypted_workbook(path: Path) -> FileError:
+    """Return the error for a workbook that needs a password."""
+    return FileError(
+        f"{path.name!r} is encrypted: it opens with a password only. Open it in Excel, save a copy without the "
+        "password (File, Info, Protect Workbook), and read the copy."
+    )
 
 
 def damaged_workbook(path: Path) -> FileError:
@@ -138,6 +150,41 @@ def scan_sheet(path: Path, part: str, limit: Limit) -> SheetCounts:
     if found.last_column * _MOST_ROWS * _BYTES_PER_CELL > limit.n_bytes:  # then the number of rows matters
         limit.check(found.last_column * _last_row(path, part) * _BYTES_PER_CELL)
     return found
+
+
+_REPEATED = re.compile(rb'number-(rows|columns)-repeated="(\d+)"')
+_ROW_START = re.compile(rb"(?=<table:table-row\b)")
+_HAS_VALUE = re.compile(rb"value-type=|<text:p")
+_CELL = re.compile(rb"<table:(?:covered-)?table-cell[^>]*>(?:<text:p)?")
+
+
+def check_open_document(path: Path, limit: Limit) -> None:
+    """Raise if a sheet of an OpenDocument file has more cells than the limit: a repeated row is stored once."""
+    with _opened(path) as archive, open(path, "rb") as file:
+        size, n_rows, widest = 0, 0, 1
+        for piece in _whole_rows(_inflated(file, archive.getinfo("content.xml"))):
+            size += len(piece)
+            limit.check(size)
+            for row in _ROW_START.split(piece):
+                n_rows += _repeats(row.partition(b">")[0]) if row.startswith(b"<table:table-row") else 0
+                if _HAS_VALUE.search(row):  # rows below the last value are not read
+                    widest = max(widest, _width(row))
+                    limit.check(n_rows * widest * _BYTES_PER_CELL)
+                if b"<table:table " in row:
+                    n_rows, widest = 0, 1
+
+
+def _width(row: bytes) -> int:
+    """Return the number of cells up to the last one with a value."""
+    cells = _CELL.findall(row)
+    while cells and not _HAS_VALUE.search(cells[-1]):
+        cells.pop()
+    return sum(map(_repeats, cells))
+
+
+def _repeats(tag: bytes) -> int:
+    found = _REPEATED.search(tag)
+    return int(found[2]) if found else 1
 
 
 def _last_row(path: Path, part: str) -> int:
