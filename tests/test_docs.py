@@ -7,7 +7,7 @@ import postgres_server as server
 from pages import run
 
 ROOT = Path(__file__).parents[1]
-GUIDES = ["tutorial", "roles", "audit", "report", "models"]
+GUIDES = ["tutorial", "roles", "audit", "report", "models", "linked"]
 PAGES = [*(ROOT / "docs" / f"{name}.md" for name in GUIDES), *sorted((ROOT / "docs" / "howto").glob("*.md"))]
 
 

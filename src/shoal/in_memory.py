@@ -17,6 +17,8 @@ from shoal.aggregate.contributors import Contribution, contributions
 from shoal.auditing.attacks import Attack, attacks_on
 from shoal.columns.coarse.layout import gathered, written_names
 from shoal.columns.schema import Column, Kind, Role, Roles, Schema
+from shoal.constraints.constrained_cells import group
+from shoal.constraints.histories import Linking
 from shoal.job import BoundEffort, Job, Order
 from shoal.measures.bound import Bound, lower_bound
 from shoal.measures.ncp import Ncp, ncp
@@ -106,7 +108,7 @@ class RecordsInMemory:
         coded = [column.name for column in schema.quasi if not column.is_true]
         written = gathered(table.read_back(wanted, coded), names)
         require_as_many(written.num_rows, self.verdict.n_records)
-        subject = self.columns.schema.roles.subject
+        subject = self.columns.schema.roles.counted
         needed = [*(column.name for column in schema.quasi if column.is_true), *([subject] if subject else [])]
         own = self.original.select(list(dict.fromkeys(needed)))
         original = own if rows is None else own.take(pa.array(rows))
@@ -119,7 +121,8 @@ class RecordsInMemory:
     def _counted(self) -> Schema:
         """Return the columns that are recounted, with explicit orders, since a file may not store them."""
         schema = self.columns.schema
-        wanted = {*schema.quasi_names, *(model.column for model in self.job.models)}
+        link = [] if schema.link is None else [schema.link.name]
+        wanted = {*schema.quasi_names, *link, *(model.column for model in self.job.models)}
         return Schema(tuple(self._with_order(column) for column in schema.columns if column.name in wanted), Roles())
 
     def _with_order(self, column: Column) -> Column:
@@ -155,6 +158,7 @@ class TableMeasures:
     cells: Cells
     loss: TableLoss
     threads: int | None
+    linking: Linking | None = None
     _bounds: dict[tuple[str, float], Bound] = field(default_factory=dict)
 
     @property
@@ -168,6 +172,18 @@ class TableMeasures:
         made_for_it = self.job.objective == "ncp" or any(column.is_true for column in self.schema.quasi)
         labels_of = {column.name: self.cells.of(column) for column in self.schema.quasi}
         return ncp(self.original, self.schema, labels_of) if made_for_it else None
+
+    @cached_property
+    def loss_without_link(self) -> float | None:
+        """Information loss, in percent, of the same records grouped one by one; None if none are linked."""
+        if self.linking is None:
+            return None
+        alone = self.schema.roles.model_copy(update={"keep_link": None, "household": None, "link_order": ()})
+        schema, job = replace(self.schema, roles=alone), self.job
+        settings = {"models": job.models, "threads": self.threads, **job.options}
+        cells = group(self.original, schema, self.space, self.points, job.k, job.method, job.seed, **settings)
+        sums = kernels.cell_spread(self.points, cells.labels, int(cells.labels.max()) + 1).sum()
+        return float(100 * sums / kernels.cell_spread(self.points, np.zeros_like(cells.labels), 1).sum())
 
     @cached_property
     def contributions(self) -> list[Contribution]:
@@ -218,4 +234,9 @@ class TableMeasures:
             "risk": self.risk.to_dict(),
             "utility": self.utility,
             "attacks": [attack.to_dict() for attack in self.attacks],
+            **(
+                {}
+                if self.linking is None
+                else {"linking": {**self.linking.to_dict(), "il_without_link": self.loss_without_link}}
+            ),
         }

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -22,7 +22,9 @@ from shoal.columns.coarse import stand_ins
 from shoal.columns.schema import Role, Schema, as_names, as_settings
 from shoal.constraints.constrained_cells import group
 from shoal.constraints.constraints import constraints_of
+from shoal.constraints.histories import Histories, Linking, Plan, plan_of
 from shoal.constraints.joined_classes import joined_where_alike
+from shoal.constraints.linked_cells import Guards, linked_cells
 from shoal.engines.disk.disk_records import execute_on_disk
 from shoal.engines.spark.spark_records import execute_on_spark
 from shoal.errors import ParameterError, SchemaError
@@ -33,6 +35,7 @@ from shoal.measures.recount import recount
 from shoal.measures.table_loss import table_loss
 from shoal.models import Model
 from shoal.output.destination import Destination
+from shoal.output.new_identifiers import new_identifiers
 from shoal.output.places import Published
 from shoal.output.release import Release
 from shoal.progress import OneTotal
@@ -64,6 +67,8 @@ def anonymize(
     subject: str | None = None,
     household: str | None = None,
     household_level: Names | None = None,
+    keep_link: Literal["subject", "household"] | None = None,
+    link_order: Names = (),
     weights: str | None = None,
     columns: Mapping[str, Any] | None = None,
     codes: Names = (),
@@ -77,6 +82,7 @@ def anonymize(
     method: str = "auto",
     objective: Literal["sse", "ncp"] = "sse",
     rho: float | Literal["song"] | None = None,
+    rare_patterns: Literal["cut", "unlink", "withhold"] = "cut",
     steer: Mapping[str, float] | None = None,
     truthful: bool = False,
     intervals: str = "text",
@@ -116,6 +122,11 @@ def anonymize(
     household, household_level : str and sequence of str, optional
         Column that identifies households, and the quasi-identifiers that stay equal within a household; by default
         those that are equal within every household. Also `hhId`.
+    keep_link : {"subject", "household"}, optional
+        Publish a new identifier, the same for all records of a person or household, in place of that column, and count
+        k on whole histories: ``docs/linked.md``.
+    link_order : sequence of str
+        Columns that put the linked records of a person in order, the first one first.
     weights : str, optional
         Column of survey weights: means are weighted, so weighted totals are preserved. Also `weightVar`.
     columns : dict of str to dict, optional
@@ -148,6 +159,10 @@ def anonymize(
     rho : float or "song", optional
         Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range; "song" is another name for it).
         For numbers only. Above 0 the release is **not** k-anonymous, and the verdict says so: ``docs/random.md``.
+    rare_patterns : {"cut", "unlink", "withhold"}
+        What becomes of linked records whose pattern fewer than k persons share: the longest beginning that k share
+        stays linked, and the rest is withheld ("cut") or published without the link ("unlink"); or all records of the
+        person are withheld.
     steer : dict of str to float, optional
         Columns that steer the partition, whatever their role, and their weights: positive to keep equal values
         together, negative to distribute them over cells. Only k is guaranteed: ``docs/steering.md``.
@@ -216,6 +231,8 @@ def anonymize(
         "subject": subject,
         "household": household,
         "household_level": None if household_level is None else as_names(household_level),
+        "keep_link": keep_link,
+        "link_order": as_names(link_order),
         "weights": weights,
     }
     given_codes, given_numbers = as_names(codes), as_names(numbers)
@@ -228,6 +245,7 @@ def anonymize(
         scaling=scaling,
         missing=missing,
         rho=rho,
+        rare_patterns=rare_patterns,
         steer=dict(steer or {}),
         truthful=truthful,
         intervals=intervals,
@@ -280,25 +298,53 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     whole = OneTotal(progress, table.n_records)
     made = prepared(job, table.seal())
+    plan = None if made.schema.link is None else _linked(job, table, made)
+    if plan is not None and len(plan.rows) < table.n_records:
+        table = table.of_rows(plan.rows)
+        made = prepared(job, table)
     schema, original = made.schema, made.original
     space = Space.fit(original, schema, job.scaling)
     X = space.encode(original)
     part = whole.part(0.05, 0.9)
-    settings = {
-        "models": job.models,
-        "steering": job.steer,
-        "objective": job.objective,
-        "threads": threads,
-        "progress": part,
-        **job.options,
-    }
+    settings = {"models": job.models, "threads": threads, "progress": part, **job.options}
     with kernels.using(threads):
-        cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
-        if schema.roles.subject is not None and schema.roles.household is None and job.models:
-            cells = _kept_by_classes(job, made, X, cells)
-        release = conclude(job, table, made, space, X, cells, threads)
+        if plan is not None:
+            cells = linked_cells(original, schema, X, plan.histories, job.k, job.method, job.seed, **settings)
+            release = conclude(job, table, made, space, X, cells, threads, plan)
+        else:
+            settings |= {"steering": job.steer, "objective": job.objective}
+            cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
+            if schema.roles.subject is not None and schema.roles.household is None and job.models:
+                cells = _kept_by_classes(job, made, X, cells)
+            release = conclude(job, table, made, space, X, cells, threads)
     whole.finish()
     return release
+
+
+class Outlook(NamedTuple):
+    """What is known of a release before cells are made."""
+
+    schema: Schema
+    n_groups: int
+    """Number of strata or, of linked records, of patterns: what no cell mixes."""
+
+    linking: Linking | None
+
+
+def outlook(job: Job, table: Table) -> Outlook:
+    """Return what is known of a release; raise on everything that can be refused before cells are made."""
+    made = prepared(job, table)
+    if made.schema.link is not None:
+        linking = _linked(job, table, made).linking
+        return Outlook(made.schema, linking.n_patterns, linking)
+    bounds = constraints_of(made.original, made.schema, job.k, job.models)
+    return Outlook(made.schema, int(bounds.strata.max()) + 1, None)
+
+
+def _linked(job: Job, table: Table, made: Prepared) -> Plan:
+    """Return which records stay linked, and which are published at all."""
+    guards = Guards.of(job.models, made.schema, made.original)
+    return plan_of(table, made.original, made.schema, job.k, job.rare_patterns, guards)
 
 
 def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells:
@@ -314,7 +360,14 @@ def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells
 
 
 def conclude(
-    job: Job, table: Table, made: Prepared, space: Space, X: Matrix, cells: Cells, threads: int | None = None
+    job: Job,
+    table: Table,
+    made: Prepared,
+    space: Space,
+    X: Matrix,
+    cells: Cells,
+    threads: int | None = None,
+    plan: Plan | None = None,
 ) -> Release:
     """Make the release from the cells; raise if the recount does not confirm the guarantees."""
     schema, original, weights, findings = made
@@ -322,7 +375,10 @@ def conclude(
     randomized = RandomAggregation(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
     replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, randomized)})
     published = Published(table, schema, replaced, job.intervals)
-    subject = schema.roles.subject
+    if plan is not None:
+        assert schema.link is not None
+        table, published = _with_new_identifiers(published, schema.link.name, plan.histories, job.seed or 0)
+    subject = schema.roles.counted
     verdict = recount(published, schema, job.k, original[subject] if subject else None, job.models, original)
     if randomized is not None:
         verdict = replace(verdict, withdrawn=WITHDRAWN.format(rho=randomized.rho))
@@ -330,9 +386,21 @@ def conclude(
     alike = {column.name: None if randomized else cells.of(column) for column in schema.quasi}
     plain = replace(published, replaced=_middles(replaced, schema, original))
     loss = table_loss(space, original, plain.replaced, alike)
-    measures = TableMeasures(job, schema, space, original, weights, X, published, plain, cells, loss, threads)
+    linking = None if plan is None else plan.linking
+    measures = TableMeasures(job, schema, space, original, weights, X, published, plain, cells, loss, threads, linking)
     records = RecordsInMemory(job, original, published, cells, verdict, threads)
-    return Release(job, schema, space, findings, measures, records, table.receipt.said, table.labels).reviewed()
+    said, labels = table.receipt.said, table.labels
+    return Release(job, schema, space, findings, measures, records, said, labels, linking).reviewed()
+
+
+def _with_new_identifiers(published: Published, link: str, histories: Histories, seed: int) -> tuple[Table, Published]:
+    """Return the input and its published columns with new identifiers, without the labels of the old ones."""
+    others = (published[name] for name in published.names if name != link)
+    numbers = new_identifiers(others, histories.persons, seed)
+    labels = published.source.labels
+    source = published.source if labels is None else replace(published.source, labels=labels.without(link))
+    replaced = published.replaced.append_column(link, pa.chunked_array([numbers]))
+    return source, replace(published, source=source, replaced=replaced)
 
 
 def _middles(replaced: pa.Table, schema: Schema, original: pa.Table) -> pa.Table:

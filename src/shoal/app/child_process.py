@@ -27,20 +27,18 @@ from shoal.auditing import audit
 from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.prepare import decoded, one_missing
 from shoal.comparison import Choice, compare
-from shoal.constraints.constraints import constraints_of
 from shoal.errors import ShoalError, fault_in_words
 from shoal.files import check_free, replacing, sha256, write_text
 from shoal.findings import QuestionError
 from shoal.inspection import Inspection, inspect
 from shoal.inspection.combinations import MOST, revealing
-from shoal.job.checks import prepared
 from shoal.measures.recount import Verdict
 from shoal.models.serialization import as_models
 from shoal.output.destination import Destination
 from shoal.output.manifest import read_internal
 from shoal.output.report import render
 from shoal.output.report.sentences import explanation, headline, reached_in_words, what_was_done
-from shoal.release import Assignment
+from shoal.release import Assignment, outlook
 from shoal.sources import Table, read
 from shoal.sources.source_stamps import Stamp
 from shoal.system import system
@@ -110,17 +108,17 @@ def checked(draft: Draft, lines: Lines, **_: Any) -> Result:
     found: Result = {"n_records": table.n_records, "n_columns": len(table.names), **_unique(table, names, draft.k)}
     try:
         job = draft.job()
-        made = prepared(job, table)
-        schema, bounds = made.schema, constraints_of(made.original, made.schema, job.k, job.models)
+        schema, n_groups, linking = outlook(job, table)
     except ShoalError as error:
         about = [finding.column for finding in error.findings] if isinstance(error, QuestionError) else []
         return {**found, "impossible": message_of(error), "columns": about}
     verdict = Verdict(job.k, table.n_records, 0, job.k, {}, 0, tuple(schema.quasi_names))
+    n_classes = table.n_records // job.k
     return {
         **found,
         "impossible": None,
-        "n_strata": int(bounds.strata.max()) + 1,
-        "steps": what_was_done(job, schema, replace(verdict, n_classes=table.n_records // job.k), table.n_left_out),
+        "n_strata": n_groups,
+        "steps": what_was_done(job, schema, replace(verdict, n_classes=n_classes), table.n_left_out, linking),
     }
 
 
@@ -234,10 +232,10 @@ def listed(draft: Draft, lines: Lines, *, records: list[int], files: dict[str, s
     """Return single records as they were and as they are published: only after somebody asked to see values."""
     table = _table(draft, lines)
     names = [*draft.roles.quasi_identifiers][:40]
-    rows = read_internal(files["internal manifest"]).rows
     published = read(files["release"])
     numbers = np.array([record - 1 for record in records if 0 < record <= table.n_records], dtype=np.int64)
-    places = numbers if rows is None else np.argsort(rows)[numbers]
+    places = read_internal(files["internal manifest"]).rows_of(numbers)
+    numbers, places = numbers[places >= 0], places[places >= 0]  # without those that were withheld
     return {
         "names": names,
         "records": (numbers + 1).tolist(),

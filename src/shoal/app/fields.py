@@ -64,6 +64,14 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
             "Ranges are published",
             values={"text": "as text, [30, 39]", "columns": "in two columns", "struct": "as pairs (Parquet, Arrow)"},
         ),
+        "rare_patterns": Words(
+            "Linked records whose number too few share",
+            values={
+                "cut": "stay linked as far as enough share, the rest is withheld",
+                "unlink": "stay linked as far as enough share, the rest is published without the link",
+                "withhold": "are withheld with all records of the person",
+            },
+        ),
         "seed": Words("Seed, which repeats the release; drawn if empty"),
         "strict": Words("Ask about everything that may be misread, also what is only worth a look"),
         "rho": Words(
@@ -79,6 +87,14 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
         "subject": Words("Column that says whose record it is"),
         "household": Words("Column that says which records form a household"),
         "weights": Words("Column with survey weights"),
+        "keep_link": Words(
+            "Records that stay linked",
+            "They show a new random identifier, and k counts whole histories.",
+            values={"": "none", "subject": "those of a person", "household": "those of a household"},
+        ),
+        "link_order": Words(
+            "Columns that put linked records in order", "One a line, such as a date; the first decides."
+        ),
         "household_level": Words(
             "Columns that stay equal within a household", "If none is ticked, those that are equal in the file."
         ),
@@ -327,7 +343,7 @@ def sections(fields: Iterable[Field], layout: Layout) -> list[Section]:
 def _control(model: type[Settings], name: str) -> Control:
     """Return how a setting is entered, by its type."""
     annotation = model.model_fields[name].annotation
-    if model is Roles:
+    if model is Roles and name != "link_order" and not choices(annotation):
         return "columns" if holds(annotation, tuple) else "column"
     if holds(annotation, bool):
         return "switch"

@@ -27,6 +27,8 @@ def look_closer(release: Release) -> dict[str, Any]:
     widest = np.lexsort((np.arange(len(sizes)), -spread))[:MOST]
     lost = np.lexsort((np.arange(len(moved)), -moved))[:MOST]
     risky = np.lexsort((np.arange(len(moved)), moved, sizes[classes]))[:MOST]
+    taken = None if release.linking is None else release.linking.taken
+    numbers = np.arange(len(moved)) if taken is None else taken
     return {
         "n_classes": len(sizes),
         "n_records": len(moved),
@@ -35,8 +37,8 @@ def look_closer(release: Release) -> dict[str, Any]:
             {"class": int(c) + 1, "size": int(sizes[c]), "spread": float(spread[c]), "farthest": float(farthest[c])}
             for c in widest
         ],
-        "lost": [_record(int(i), classes, sizes, moved) for i in lost],
-        "risky": [_record(int(i), classes, sizes, moved) for i in risky],
+        "lost": [_record(int(i), int(numbers[i]), classes, sizes, moved) for i in lost],
+        "risky": [_record(int(i), int(numbers[i]), classes, sizes, moved) for i in risky],
     }
 
 
@@ -49,10 +51,10 @@ def _distances(X: Matrix, labels: Labels) -> Vector:
     return np.sqrt(squares)
 
 
-def _record(record: int, classes: Labels, sizes: Labels, moved: Vector) -> dict[str, Any]:
+def _record(record: int, number: int, classes: Labels, sizes: Labels, moved: Vector) -> dict[str, Any]:
     size = int(sizes[classes[record]])
     return {
-        "record": record + 1,
+        "record": number + 1,
         "class": int(classes[record]) + 1,
         "size": size,
         "risk": 1 / size,

@@ -9,7 +9,18 @@ from shoal.models import Model
 from shoal.models.serialization import settings_in, settings_of
 from shoal.spelling import as_listed, as_plain_text, option_name
 
-_PLAIN = {"method", "objective", "scaling", "missing", "rho", "truthful", "intervals", "seed", "strict"}
+_PLAIN = {
+    "method",
+    "objective",
+    "scaling",
+    "missing",
+    "rho",
+    "truthful",
+    "intervals",
+    "rare_patterns",
+    "seed",
+    "strict",
+}
 
 
 def arguments_of(job: Job) -> dict[str, Any]:

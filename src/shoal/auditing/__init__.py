@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from shoal.auditing.truth import Originals, truth_of
 from shoal.columns.coarse import form_of
@@ -30,6 +30,8 @@ def audit(
     confidential: Sequence[str] | str = (),
     models: Sequence[Model] | Model = (),
     subject: str | None = None,
+    household: str | None = None,
+    keep_link: Literal["subject", "household"] | None = None,
     columns: Mapping[str, Any] | None = None,
     original: Any = None,
     manifest: str | os.PathLike[str] | None = None,
@@ -56,6 +58,12 @@ def audit(
     subject : str, optional
         Column that identifies the person of each record: k then counts different persons, and models must also hold
         with each person counted once for each value.
+    household : str, optional
+        Column that identifies households, for `keep_link`.
+    keep_link : {"subject", "household"}, optional
+        The records of that column are linked: whole histories are compared as well, k counts those that are identical,
+        and models must also hold at each place of them and for persons (``docs/linked.md``). Records whose link is
+        missing are counted as records.
     columns : dict of str to dict, optional
         Settings of single columns; an ordinal confidential column needs its order here. For a quasi-identifier that is
         compared with originals and has no manifest: how the originals were prepared, such as a hierarchy of ancestors.
@@ -111,13 +119,14 @@ def audit(
             f"{setting('manifest')} and {setting('same_order', True)} say which original each record is, but there are "
             f"no originals. Give them, {setting('original', 'people.csv')}, or leave this out."
         )
-    if memory is not None and (records or original is not None):
+    if memory is not None and (records or original is not None or keep_link is not None):
         raise ParameterError(
-            f"Single records and originals need all records in memory. Leave them out, or {named('memory')}."
+            f"Single records, originals and linked records need all records in memory. Leave them out, or "
+            f"{named('memory')}."
         )
     quasi, settings = as_names(quasi_identifiers), as_settings(columns)
     of_originals = {} if original is None else {name: settings.pop(name) for name in quasi if name in settings}
-    asked = Question.of(quasi, k, confidential, models, subject, settings)
+    asked = Question.of(quasi, k, confidential, models, subject, settings, household, keep_link)
     if memory is not None:
         from shoal.engines.disk.recounting import recount_in_parts  # a file that fits into memory does without
 
@@ -128,7 +137,7 @@ def audit(
     arrow = gathered(source.arrow, asked.needed)
     if arrow.num_rows == 0:
         raise ParameterError("The table has no records, so there is nothing to count.")
-    subjects = None if subject is None else arrow[subject]
+    subjects = asked.subjects(arrow)
     verdict = recount(arrow, asked.schema(arrow.schema), asked.k, subjects, asked.models, records=records)
     if original is not None:
         originals = Originals(original, manifest, same_order, of_originals, original_reading)

@@ -160,7 +160,8 @@ def attack(
     settings = as_settings(columns)
     roles = Roles(quasi_identifiers=tuple(as_names(quasi_identifiers)), confidential=tuple(as_names(confidential)))
     names = [*roles.quasi_identifiers, *roles.confidential]
-    known = _known(release, tables[1], manifest, same_order)
+    known, tables[0] = _known(release, tables[1], manifest, same_order, tables[0])
+    _check_same_people(dict(zip(sources, tables, strict=True)))
     of_job, truthful = _true_settings(known, roles.quasi_identifiers)
     types = pa.schema([tables[0].types.field(name) for name in names])
     for name, own in settings.items():
@@ -223,15 +224,21 @@ def _read(
         for name in names:
             if not {name, f"{name}.low"} & set(table.names):  # an interval may have columns of its own for its ends
                 raise SchemaError(f"Column {name!r} is not in the {what}. Columns: {', '.join(table.names)}.")
-        if tables and table.n_records != tables[0].n_records:
+        tables.append(table)
+    return tables
+
+
+def _check_same_people(tables: Mapping[str, Table]) -> None:
+    """Raise if a table has another number of records than the originals, or if there are none."""
+    original = tables["original"]
+    for what, table in tables.items():
+        if table.n_records != original.n_records:
             raise ParameterError(
-                f"The {what} has {table.n_records:,} records and the original {tables[0].n_records:,}; both must hold "
+                f"The {what} has {table.n_records:,} records and the original {original.n_records:,}; both must hold "
                 "the same people."
             )
-        tables.append(table)
-    if tables[0].n_records == 0:
+    if original.n_records == 0:
         raise ParameterError("The tables have no records, so there is nobody to attack.")
-    return tables
 
 
 def _is_file(source: Any) -> bool:
@@ -280,12 +287,17 @@ def _encoded(space: Space, table: pa.Table) -> Matrix:
         raise SchemaError("A quasi-identifier of the release has another type than in the original.") from None
 
 
-def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, same_order: bool) -> _Known | None:
-    """Return the mapping of originals to released records, from the internal manifest or from the order of records."""
+def _known(
+    release: Any, table: Table, manifest: str | os.PathLike[str] | None, same_order: bool, original: Table
+) -> tuple[_Known | None, Table]:
+    """Return the mapping of originals to released records, by the manifest or the order of records, and the originals.
+
+    Those are without the records that were withheld.
+    """
     found = internal_of(release, table, manifest, same_order)
     if found is None:
-        return _Known(np.arange(table.n_records), None, 0.0) if same_order else None
-    labels, rows, rho, job = found
+        return (_Known(np.arange(table.n_records), None, 0.0) if same_order else None), original
+    labels, rows, rho, job, _ = found
     if len(labels) != table.n_records:
         raise ParameterError(
             f"The manifest describes {len(labels):,} records, but the release has {table.n_records:,}. Pass the "
@@ -294,7 +306,7 @@ def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, 
     row = np.arange(table.n_records)
     if rows is not None:
         row[rows] = np.arange(table.n_records)
-    return _Known(row, labels, rho, job)
+    return _Known(row, labels, rho, job), found.of_input(original)
 
 
 _UNKNOWN = "not tried: needs the internal manifest, or records in the original order"

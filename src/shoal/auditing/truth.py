@@ -83,8 +83,9 @@ def truth_of(release: Any, table: Table, names: Sequence[str], originals: Origin
     reading = originals.reading
     if reading is None and job is not None and job.input is not None:
         reading = job.input.reading()
-    subject = () if job is None or job.roles.subject is None else (job.roles.subject,)
+    subject = () if job is None or job.roles.counted is None else (job.roles.counted,)
     source = read(originals.table, columns=[*dict.fromkeys([*names, *subject])], **(reading or {}))
+    source = source if internal is None else internal.of_input(source)
     tells_empty = table.path is None or format_of(table.path)[1].tells_empty
     published = table.arrow if tells_empty else empty_made_missing(table.arrow)
     if published.num_rows != source.n_records:
@@ -105,7 +106,7 @@ def truth_of(release: Any, table: Table, names: Sequence[str], originals: Origin
 
 def _exposed(job: Job, source: Table, names: Sequence[str], shown: pa.Table) -> dict[str, int | None]:
     """Count for each column the records that show where fewer than k people are, with the steps made once more."""
-    roles = Roles(quasi_identifiers=tuple(names), subject=job.roles.subject)
+    roles = Roles(quasi_identifiers=tuple(names), subject=job.roles.counted)
     settings = {name: job.columns[name] for name in names if name in job.columns}
     schema = described_schema(source.types, roles, settings, source.labels, source.load, job.truthful)
     people = prepare(source.load(list(source.types.names)), schema, "own-value")

@@ -9,7 +9,13 @@ import click
 from shoal.auditing import audit
 from shoal.auditing.series import audit_series
 from shoal.cli import options
-from shoal.cli.execute import models_in_words, series_in_words, truth_in_words, verdict_in_words
+from shoal.cli.execute import (
+    histories_in_words,
+    models_in_words,
+    series_in_words,
+    truth_in_words,
+    verdict_in_words,
+)
 from shoal.cli.printing import counted, facts, telling
 from shoal.cli.progress import showing
 from shoal.files import check_free, replacing_all
@@ -28,7 +34,8 @@ from shoal.spelling import option_name
     "  shoal audit release.csv --quasi-identifiers age,zip -k 10 --confidential salary --t-closeness salary=0.1\n"
     "  shoal audit people.csv --quasi-identifiers age,zip -k 10 --list --risks risks.csv\n"
     "  shoal audit release.csv --quasi-identifiers age,zip -k 10 --original people.csv\n"
-    "  shoal audit --series 2024.csv 2025.csv 2026.csv --key id --quasi-identifiers age,zip -k 10",
+    "  shoal audit --series 2024.csv 2025.csv 2026.csv --key id --quasi-identifiers age,zip -k 10\n"
+    "  shoal audit visits.csv --quasi-identifiers age,date -k 10 --subject patient --keep-link subject",
 )
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
@@ -38,7 +45,7 @@ from shoal.spelling import option_name
 @click.option(
     "-k", "k", type=click.IntRange(min=1), help="Required size of every class; without it, sizes are only counted."
 )
-@options.roles("quasi_identifiers", "confidential", "subject")
+@options.roles("quasi_identifiers", "confidential", "subject", "household", "keep_link")
 @options.models
 @options.columns("kind", "categories", "missing_codes", "hierarchy", "outside", "fold")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -109,7 +116,7 @@ def _of_series(files: tuple[str, ...], k: int | None, as_json: bool, given: dict
     """Recount several releases together."""
     roles = options.taken(given, "role")
     alone = [name for name in ("original", "manifest", "memory", "risks", "as_list", "same_order") if given.get(name)]
-    alone += [name for name in ("subject",) if name in roles]
+    alone += [name for name in ("subject", "household", "keep_link") if name in roles]
     if alone:
         names = ", ".join("--list" if name == "as_list" else option_name(name) for name in alone)
         raise click.UsageError(f"{names} is about one release, and --series counts several. Leave it out.")
@@ -155,6 +162,8 @@ def _tell(verdict: Verdict) -> None:
         lines["records below k"] = f"{verdict.n_below:,}"
     if verdict.subjects is not None:
         lines["subjects"] = f"at least {verdict.subjects:,} different ones in a class"
+    if verdict.linked is not None:
+        lines |= histories_in_words(verdict.linked)
     lines |= models_in_words(verdict) | truth_in_words(verdict)
     for name, found in verdict.confidential.items():
         lines[name] = _diversity_in_words(found)

@@ -7,18 +7,17 @@ import click
 from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role, Schema
-from shoal.constraints.constraints import constraints_of
 from shoal.engines.disk.disk_records import check_disk_job
 from shoal.engines.spark.spark_records import planned
 from shoal.errors import ParameterError
 from shoal.interrupts import report_what_is_written
 from shoal.job import Input, Job
-from shoal.job.checks import prepared
 from shoal.measures.histories import SeriesVerdict
+from shoal.measures.linked import Linked
 from shoal.measures.recount import Verdict
 from shoal.output.release import Release
-from shoal.output.report.sentences import reached_in_words
-from shoal.release import Assignment
+from shoal.output.report.sentences import reached_in_words, rest_in_words
+from shoal.release import Assignment, outlook
 from shoal.sources import read, shown
 from shoal.sources.batches import open_batches
 from shoal.sources.clean import printable
@@ -69,6 +68,7 @@ def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
             "method": f"{job.method}, k = {job.k}",
             "verdict": verdict_in_words(verdict),
             "classes": f"{verdict.n_classes:,}, of {min(verdict.sizes):,} to {max(verdict.sizes):,} records",
+            **linked_in_words(release),
             **models_in_words(verdict),
             **truth_in_words(verdict),
             "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release) + _on_middles(release),
@@ -80,6 +80,27 @@ def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
     )
     for text in release.warnings:
         click.echo(f"Warning: {text}", err=True)
+
+
+def linked_in_words(release: Release) -> dict[str, str]:
+    """Say what became of linked records, and what the link costs."""
+    linked, without = release.verdict.linked, release.measures.get("linking", {}).get("il_without_link")
+    if linked is None or release.linking is None:
+        return {}
+    return {
+        **histories_in_words(linked),
+        "patterns": rest_in_words(release.linking),
+        "loss without link": f"{without:.4f} % (the same records, grouped one by one)",
+    }
+
+
+def histories_in_words(linked: Linked) -> dict[str, str]:
+    """Return the recount of whole histories."""
+    alone = f"; {linked.n_unlinked:,} records without the link" if linked.n_unlinked else ""
+    return {
+        "histories": f"{linked.n_persons:,}, {counted(linked.n_classes, 'different one')}, each of at least "
+        f"{linked.smallest:,} persons{alone}"
+    }
 
 
 def bound_in_words(release: Release) -> str:
@@ -112,6 +133,12 @@ def verdict_in_words(verdict: Verdict) -> str:
     if verdict.k is None:
         smallest = f"the smallest class has {counted(verdict.smallest, 'record')}"
         return f"holds: every class keeps the models; {smallest}" if models else smallest
+    if verdict.linked is not None and verdict.history_below(verdict.k):
+        few = f"{verdict.linked.n_below:,} of {verdict.linked.n_persons:,}"
+        return f"does not hold: {few} persons have a history that fewer than {verdict.k} share"
+    if verdict.holds and verdict.linked is not None:
+        shared = f"every history is shared by at least {verdict.linked.smallest} persons"
+        return f"holds: {shared}" + (", and every model is kept" if models else "")
     if verdict.holds:
         who = "different subjects" if verdict.subject_asked else "records"
         least = verdict.subjects if verdict.subject_asked else verdict.smallest
@@ -196,12 +223,13 @@ def _memory_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
     """Return the schema and what would be read and grouped, having read the table."""
     with showing(f"reading {shown(given.path)}", "") as _:
         table = read(given.path, **given.reading())
-    schema, original, *_ = prepared(job, table)
-    bounds = constraints_of(original, schema, job.k, job.models)
+    schema, n_groups, linking = outlook(job, table)
+    groups = counted(n_groups, "stratum", "strata") if linking is None else counted(n_groups, "pattern")
     return schema, {
         "would read": f"{given.path}: {table.n_records:,} records, {len(table.names)} columns"
         + left_out_in_words(table.n_left_out),
-        "would group": f"by {job.method}, k = {job.k}, in {counted(int(bounds.strata.max()) + 1, 'stratum', 'strata')}",
+        "would group": f"by {job.method}, k = {job.k}, in {groups}",
+        **({} if linking is None else {"would link": rest_in_words(linking)}),
     }
 
 

@@ -33,6 +33,7 @@ class Role(StrEnum):
     BY = "by"  # a quasi-identifier that no cell mixes, so it is published as it is
     CONFIDENTIAL = "confidential"  # published as it is, protected by the models
     OTHER = "other"  # published as it is, on request
+    LINK = "link"  # says which records belong together; published as a new random identifier
 
 
 class Kind(StrEnum):
@@ -44,7 +45,10 @@ class Kind(StrEnum):
     DATE = "date"
 
 
-PUBLISHED = (Role.QUASI, Role.BY, Role.CONFIDENTIAL, Role.OTHER)
+PUBLISHED = (Role.QUASI, Role.BY, Role.CONFIDENTIAL, Role.OTHER, Role.LINK)
+
+Link = Literal["subject", "household"]
+"""Whose records stay linked in the release."""
 
 Precision = Literal["month", "quarter", "year", "decade"]
 """How exactly a date is published, the finest first."""
@@ -163,6 +167,14 @@ class Roles(Settings):
     household_level: tuple[str, ...] | None = Field(
         None, description="quasi-identifiers that stay equal within a household; by default those that are equal"
     )
+    keep_link: Link | None = Field(
+        None,
+        description="publish a new identifier, the same for all records of a person (subject) or household, and count "
+        "k on whole histories (docs/linked.md)",
+    )
+    link_order: tuple[str, ...] = Field(
+        (), description="columns that put the linked records of a person in order, such as a date"
+    )
     weights: str | None = Field(None, description="survey weights; not published unless named in other")
 
     def named(self) -> dict[Role, tuple[str, ...]]:
@@ -170,8 +182,19 @@ class Roles(Settings):
         return {role: getattr(self, key) for role, key in ROLE_KEYS.items()}
 
     def helpers(self) -> tuple[str, ...]:
-        """Return the columns that are used for another purpose than a role: subject, household, weights."""
-        return tuple(name for name in (self.subject, self.household, self.weights) if name is not None)
+        """Return the columns that are used for another purpose than a role: subject, household, weights, order."""
+        alone = (name for name in (self.subject, self.household, self.weights) if name is not None)
+        return tuple(dict.fromkeys([*alone, *self.link_order]))
+
+    @property
+    def link(self) -> str | None:
+        """The column whose records stay linked."""
+        return None if self.keep_link is None else getattr(self, self.keep_link)
+
+    @property
+    def counted(self) -> str | None:
+        """The column whose values k counts, if it does not count records: persons, or linked households."""
+        return self.link or self.subject
 
 
 @dataclass(frozen=True)
@@ -233,6 +256,7 @@ class Schema:
             raise SchemaError(
                 "Household-level columns are given, but no column that says which records form a household."
             )
+        _check_link(schema)
         return schema
 
     def __getitem__(self, name: str) -> Column:
@@ -251,6 +275,11 @@ class Schema:
     def quasi_names(self) -> list[str]:
         """The names of what an intruder may know: quasi-identifiers and the columns of `by`."""
         return [column.name for column in self.having(Role.QUASI, Role.BY)]
+
+    @property
+    def link(self) -> Column | None:
+        """The column of new identifiers, if records stay linked."""
+        return next(iter(self.having(Role.LINK)), None)
 
     @property
     def published(self) -> tuple[Column, ...]:
@@ -291,7 +320,47 @@ def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:
         )
     for name in roles.helpers():
         role_of.setdefault(name, Role.IDENTIFIER)
+    if roles.link is not None:
+        if role_of[roles.link] is not Role.IDENTIFIER:
+            raise SchemaError(
+                f"{setting('keep_link', roles.keep_link)} publishes new identifiers in place of column {roles.link!r}, "
+                f"which has the role {role_of[roles.link]} as well. Leave that role out."
+            )
+        role_of[roles.link] = Role.LINK
     return role_of
+
+
+def _check_link(schema: Schema) -> None:
+    """Refuse linked records without whose they are or in what order, and settings of them that would have no effect."""
+    roles = schema.roles
+    if roles.keep_link is None:
+        if roles.link_order:
+            raise SchemaError(
+                f"{named('link_order')} is given, but no records stay linked. Leave it out, or say whose records do: "
+                f"{setting('keep_link', 'subject')}."
+            )
+        return
+    asked = setting("keep_link", roles.keep_link)
+    if roles.link is None:
+        raise SchemaError(f"{asked} is given, but no column says whose a record is. Name it: {named(roles.keep_link)}.")
+    if roles.subject is not None and roles.household is not None:
+        raise SchemaError(
+            f"{asked} is given beside a subject and a household column. Records are linked by one of them: leave the "
+            "other out, or give it another role."
+        )
+    if roles.household_level is not None:
+        raise SchemaError(
+            f"{named('household_level')} is given with {asked}. Linked households are grouped by all quasi-identifiers "
+            "of their members. Leave it out."
+        )
+    if not roles.link_order:
+        raise SchemaError(
+            f"{asked} is given, but no column puts the linked records in order. Name it: "
+            f"{setting('link_order', ['date'])}; several columns break ties."
+        )
+    for name in roles.link_order:
+        if natural_kind(schema[name].type) is None:
+            raise SchemaError(f"Column {name!r}, named in link_order, holds {schema[name].type}, which has no order.")
 
 
 def _check_known(names: list[str], given: Iterable[str], what: str) -> None:
@@ -317,6 +386,8 @@ def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings,
                 "it into plain columns, or give it the role other."
             )
         kind = Kind.NOMINAL
+    if role is Role.LINK:
+        return link_column(name)
     column = Column(name, role, kind, type_, settings, truthful=truthful)
     _check_kind(column, natural)
     _check_settings(column)
@@ -324,6 +395,11 @@ def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings,
         _check_truth(column)
         _check_hierarchy(column)
     return column
+
+
+def link_column(name: str) -> Column:
+    """Return the column that links records, as new identifiers."""
+    return Column(name, Role.LINK, Kind.NOMINAL, pa.int64(), ColumnSettings())
 
 
 def natural_kind(type_: pa.DataType) -> Kind | None:

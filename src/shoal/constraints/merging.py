@@ -4,7 +4,7 @@ For records that must stay together, such as those of a household. `shoal.constr
 less loss.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,10 @@ NEAREST = 48
 
 FARTHER = 48
 """Number of other cells considered, evenly from near to far: what a cell lacks may not be nearby."""
+
+
+Excess = Callable[[Labels, Labels], Vector]
+"""Total violation of the models by each cell of some records: takes the records and their cells, from 0."""
 
 
 def join_until_kept(X: Matrix, labels: Labels, strata: Labels, guarded: Sequence[ModelOnColumn]) -> Labels:
@@ -40,12 +44,21 @@ def join_until_kept(X: Matrix, labels: Labels, strata: Labels, guarded: Sequence
         Unions of the cells given.
     """
     counts = [each.column.counts() for each in guarded]
+
+    def excess(records: Labels, labels: Labels) -> Vector:
+        return excess_of(vetoes_of([each.part(records) for each in guarded], counts), labels)
+
+    return joined_until(X, labels, strata, excess)
+
+
+def joined_until(X: Matrix, labels: Labels, strata: Labels, excess: Excess) -> Labels:
+    """As `join_until_kept`, for any measure of what cells violate; X may hold any units that are grouped."""
     everyone = np.arange(len(labels))
     while True:
-        off = _excess(guarded, counts, everyone, labels)
+        off = excess(everyone, labels)
         if not off.any():
             return labels
-        labels = _joined(_Cells.of(X, labels, strata), off, guarded, counts)[labels]
+        labels = _joined(_Cells.of(X, labels, strata), off, excess)[labels]
 
 
 class _Cells(NamedTuple):
@@ -64,7 +77,7 @@ class _Cells(NamedTuple):
         return _Cells(members, sizes, means, np.array([strata[records[0]] for records in members]))
 
 
-def _joined(cells: _Cells, off: Vector, guarded: Sequence[ModelOnColumn], counts: list[Labels]) -> Labels:
+def _joined(cells: _Cells, off: Vector, excess: Excess) -> Labels:
     """Merge each cell that violates a model with another, the worst first; return the new number of each cell."""
     target, free = np.arange(len(off)), np.ones(len(off), dtype=bool)
     for cell in np.argsort(-off, kind="stable")[: np.count_nonzero(off)]:
@@ -73,15 +86,13 @@ def _joined(cells: _Cells, off: Vector, guarded: Sequence[ModelOnColumn], counts
         others = np.flatnonzero(free & (cells.strata == cells.strata[cell]))
         others = others[others != cell]
         if len(others):
-            partner = _partner(cells, cell, others, off, guarded, counts)
+            partner = _partner(cells, cell, others, off, excess)
             target[cell] = partner
             free[[cell, partner]] = False
     return renumbered(target)
 
 
-def _partner(
-    cells: _Cells, cell: int, others: Labels, off: Vector, guarded: Sequence[ModelOnColumn], counts: list[Labels]
-) -> int:
+def _partner(cells: _Cells, cell: int, others: Labels, off: Vector, excess: Excess) -> int:
     """Return the cell to merge with: the cheapest that removes the violation, or the one that reduces it most."""
     apart = np.square(cells.means[others] - cells.means[cell]).sum(axis=1)
     near = np.argsort(apart, kind="stable")
@@ -91,7 +102,7 @@ def _partner(
     loss = apart * cells.sizes[others] * cells.sizes[cell] / (cells.sizes[others] + cells.sizes[cell])
     unions = [np.concatenate([cells.members[cell], cells.members[other]]) for other in others]
     labels = np.repeat(np.arange(len(unions)), [len(union) for union in unions])
-    left = _excess(guarded, counts, np.concatenate(unions), labels)
+    left = excess(np.concatenate(unions), labels)
     helps = off[cell] + off[others] - left
     sound = left == 0
     if sound.any():
@@ -99,8 +110,3 @@ def _partner(
     else:
         worth = np.where(helps > 0, helps / (loss + 1e-300), helps - off[cell] - off.max())
     return int(others[worth.argmax()])
-
-
-def _excess(guarded: Sequence[ModelOnColumn], counts: list[Labels], records: Labels, labels: Labels) -> Vector:
-    """Return the total violation of the models by each cell of some records."""
-    return excess_of(vetoes_of([each.part(records) for each in guarded], counts), labels)

@@ -30,7 +30,7 @@ from shoal.incremental.repeats import content_of, overlap, record_keys
 from shoal.incremental.store import Store
 from shoal.incremental.two_stage_cells import ANY_SIZE, Task, all_cells, base_cells
 from shoal.job import Job, Late, Writing
-from shoal.job.checks import Prepared, column_findings, prepared, survey_weights
+from shoal.job.checks import Prepared, column_findings, prepared, refuse_link, survey_weights
 from shoal.methods import algorithm_of
 from shoal.output.destination import Destination
 from shoal.output.release import Release
@@ -388,6 +388,7 @@ def begin(
     _refuse_steering(job)
     _refuse_truthful(job)
     _refuse_objective(job)
+    refuse_link(job, "late records cannot join the histories of a collection")
     schema, original, *_ = prepared(job, source)
     job = _with_household_level(job, original, schema)
     _refuse_lack(original, schema, job.k)

@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from shoal.columns.prepare import Missing
 from shoal.columns.schema import ColumnSettings, Roles
+from shoal.constraints.histories import RarePatterns
 from shoal.errors import ParameterError
 from shoal.job.engines import IN_MEMORY, LIMITED, EngineName, engines_in_words
 from shoal.job.job_files import content_of, job_text
@@ -281,6 +282,11 @@ class Job(Settings):
         "(docs/howto/findings.md)",
     )
     models: Models = Field((), description="what is promised about confidential columns, beyond k")
+    rare_patterns: RarePatterns = Field(
+        "cut",
+        description="linked records of patterns that fewer than k persons share: the longest shared beginning stays "
+        "linked, the rest is withheld (cut) or published without link (unlink); or all are withheld (withhold)",
+    )
     steer: dict[str, Weight] = Field(
         {}, description="weights of columns that steer the cells: positive together, negative apart; not guaranteed"
     )

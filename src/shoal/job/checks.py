@@ -101,8 +101,40 @@ def check_job(job: Job, schema: Schema) -> None:
     if job.output is not None and job.output.bound is not None:
         check_bound(job, schema)
     check_models(job.models, schema)
+    check_link(job)
     check_steering(job.steer, schema, job.models)
     check_objective(job.objective, job.method, schema, job.models, job.steer, job.rho)
+
+
+def check_link(job: Job) -> None:
+    """Raise on settings that do not work on linked records, or would have no effect."""
+    if job.roles.keep_link is None:
+        if job.rare_patterns != Job.model_fields["rare_patterns"].default:
+            raise ParameterError(
+                f"{setting('rare_patterns', job.rare_patterns)} is given, but no records stay linked. Leave it out, or "
+                f"say whose records do: {setting('keep_link', 'subject')}."
+            )
+        return
+    reasons = {
+        "random aggregation (rho): linked records are published with equal values, or they could be told apart": (
+            bool(job.rho)
+        ),
+        "steering columns, which group single records": bool(job.steer),
+        "a model with a weight, which groups single records": not all(model.promised for model in job.models),
+        f"{setting('objective', job.objective)}, which groups single records": job.objective != "sse",
+    }
+    for reason, is_asked in reasons.items():
+        if is_asked:
+            raise ParameterError(f"Linked records cannot be combined with {reason}. Leave one of them out.")
+
+
+def refuse_link(job: Job, what: str) -> None:
+    """Raise if records are to stay linked where whole histories are not grouped."""
+    if job.roles.keep_link is not None:
+        raise ParameterError(
+            f"{setting('keep_link', job.roles.keep_link)} is given, but {what}. Leave it out, or make a release of the "
+            "whole table."
+        )
 
 
 def column_findings(

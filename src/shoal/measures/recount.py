@@ -18,14 +18,15 @@ from shoal.columns.coarse import read_coarse
 from shoal.columns.coarse.exposure import n_exposed
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
-from shoal.columns.schema import Column, ColumnSettings, Role, Roles, Schema, as_names, as_settings
+from shoal.columns.schema import Column, ColumnSettings, Role, Roles, Schema, as_names, as_settings, link_column
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
+from shoal.measures.linked import Histories, Linked
 from shoal.models import Codes, Model, Reached
 from shoal.models.model import worse
 from shoal.models.serialization import as_models
 from shoal.models.t_closeness import earth_movers_distance
 from shoal.models.table_columns import check_models, codes_of
-from shoal.spelling import named
+from shoal.spelling import named, setting
 from shoal.typing import Labels
 
 
@@ -133,6 +134,8 @@ class Verdict:
         The recount of each model, in the order given.
     truth : tuple of Truth
         The recount of each column that is published as intervals, sets, ancestors or periods.
+    linked : Linked or None
+        The recount of whole histories, if records are linked. Models and `confidential` then hold for them too.
     withdrawn : str or None
         Why k is not claimed, if it is not: a sentence or two for readers of the report.
     records : pyarrow.Table or None
@@ -153,6 +156,7 @@ class Verdict:
     confidential: dict[str, Diversity] = field(default_factory=dict)
     models: tuple[Reached, ...] = ()
     truth: tuple[Truth, ...] = ()
+    linked: Linked | None = None
     withdrawn: str | None = field(default=None, repr=False)
     records: pa.Table | None = field(default=None, repr=False, compare=False)
 
@@ -163,9 +167,15 @@ class Verdict:
 
     @property
     def k_holds(self) -> bool:
-        """Whether every class has k records and, if asked for, k subjects."""
-        enough = self.k is None or self.smallest >= self.k
-        return enough and not (self.subject_asked and self.k is not None and (self.subjects or 0) < self.k)
+        """Whether every class has k records and, if asked for, k subjects, and every history is shared by k of them."""
+        if self.k is None:
+            return True
+        asked = [self.smallest, *([self.subjects or 0] if self.subject_asked else [])]
+        return min(*asked, self.k if self.linked is None else self.linked.smallest) >= self.k
+
+    def history_below(self, k: int | None) -> bool:
+        """Whether records are linked, and fewer than `k` persons share some history."""
+        return self.linked is not None and k is not None and self.linked.smallest < k
 
     @property
     def broken(self) -> tuple[Reached, ...]:
@@ -196,6 +206,13 @@ class Verdict:
         """Raise `GuaranteeError` unless the verdict holds, or k is not claimed."""
         if self.withdrawn is not None:
             return
+        if self.history_below(self.k):
+            assert self.linked is not None
+            raise GuaranteeError(
+                f"The recount found a history that only {self.linked.smallest} persons share where k={self.k} was "
+                f"asked for: {self.linked.n_below:,} of {self.linked.n_persons:,} persons have such histories. Nothing "
+                "was released."
+            )
         if not self.k_holds:
             raise GuaranteeError(
                 f"The recount found a class of {self.smallest} records where k={self.k} was asked for: "
@@ -244,6 +261,7 @@ class Verdict:
             },
             "models": [found.to_dict() for found in self.models],
             "truth": [asdict(found) for found in self.truth],
+            **({} if self.linked is None else {"linked": self.linked.to_dict()}),
         }
 
 
@@ -256,6 +274,8 @@ class Question(NamedTuple):
     models: tuple[Model, ...]
     subject: str | None
     settings: dict[str, ColumnSettings]
+    link: str | None = None
+    """The column that links the records of whole histories."""
 
     @staticmethod
     def of(
@@ -265,6 +285,8 @@ class Question(NamedTuple):
         models: Sequence[Model] | Model,
         subject: str | None,
         columns: Mapping[str, Any] | None,
+        household: str | None = None,
+        keep_link: str | None = None,
     ) -> "Question":
         """Check the arguments of `shoal.audit` that say what to count."""
         settings = as_settings(columns)
@@ -280,14 +302,28 @@ class Question(NamedTuple):
             raise SchemaError(
                 "No quasi-identifiers are given, so there are no classes to count. Name at least one column."
             )
-        smallest = None if k is None else as_k(k)
-        return Question(quasi, smallest, as_names(confidential), tuple(as_models(models)), subject, settings)
+        smallest, promised = None if k is None else as_k(k), tuple(as_models(models))
+        link = {"subject": subject, "household": household}.get(keep_link or "")
+        if keep_link is not None and link is None:
+            raise ParameterError(
+                f"{setting('keep_link', keep_link)} says whose records are linked, but the column is not named. Give "
+                f"{named('subject')} or {named('household')}, and the same word here."
+            )
+        if household is not None and keep_link != "household":
+            raise ParameterError(
+                f"{named('household')} is used in an audit only to link records: {setting('keep_link', 'household')}."
+            )
+        return Question(quasi, smallest, as_names(confidential), promised, subject, settings, link)
 
     @property
     def needed(self) -> list[str]:
         """The columns to read."""
-        names = [*self.quasi, *self.confidential, *self.settings, *([self.subject] if self.subject else [])]
-        return list(dict.fromkeys(names))
+        helpers = [name for name in (self.subject, self.link) if name is not None]
+        return list(dict.fromkeys([*self.quasi, *self.confidential, *self.settings, *helpers]))
+
+    def subjects(self, table: pa.Table) -> pa.ChunkedArray | None:
+        """Return the person of each record; None if nothing names them, as in records without the link."""
+        return None if self.subject in (None, self.link) else table[self.subject]
 
     def schema(self, types: pa.Schema) -> Schema:
         """Return the columns to count, with their roles; raise if they and the models do not fit."""
@@ -295,7 +331,9 @@ class Question(NamedTuple):
         roles = Roles(quasi_identifiers=tuple(self.quasi), confidential=tuple(self.confidential))
         kinds = Schema.of(counted, roles, self.settings)
         check_models(self.models, kinds)
-        return kinds
+        if self.link is None:
+            return kinds
+        return replace(kinds, columns=(*kinds.columns, link_column(self.link)))
 
 
 def recount(
@@ -313,15 +351,18 @@ def recount(
 
     The models have been checked against the schema. `whole` are the confidential columns of the whole table, if `table`
     is a part of it. `original` holds the records in the same order; what is published to be true of every record is
-    compared with them. `records` asks for the class and risk of every record.
+    compared with them. `records` asks for the class and risk of every record. If the schema has a link, whole histories
+    are compared as well.
     """
-    classes = class_ids(table.select(schema.quasi_names))
+    quasi, link = table.select(schema.quasi_names), schema.link
+    histories = None if link is None else Histories.of(link.name, table[link.name], quasi)
+    classes = class_ids(quasi) if histories is None else histories.records
     counts = np.bincount(classes)
     sizes, numbers = np.unique(counts, return_counts=True)
     persons = None if subjects is None else identity_codes(subjects)
     distinct = None if persons is None else distinct_in_classes(classes, persons)
     confidential = {
-        column.name: _Counted.of(table, column, persons, (whole or {}).get(column.name))
+        column.name: _Counted.of(table, column, persons, (whole or {}).get(column.name), histories)
         for column in schema.having(Role.CONFIDENTIAL)
     }
     return Verdict(
@@ -337,6 +378,7 @@ def recount(
         confidential={name: counted.diversity(classes) for name, counted in confidential.items()},
         models=tuple(confidential[model.column].measure(model, classes) for model in models),
         truth=tuple(_truth(table, column, original, k, persons) for column in schema.quasi if column.is_true),
+        linked=None if histories is None else histories.counted(k),
         records=_records(classes, counts if distinct is None else distinct) if records else None,
     )
 
@@ -366,23 +408,42 @@ class _Counted(NamedTuple):
     column: Codes
     seen: Codes
     persons: Labels | None
+    histories: Histories | None
 
     @staticmethod
-    def of(table: Columns, column: Column, persons: Labels | None, whole: Distribution | None) -> "_Counted":
+    def of(
+        table: Columns, column: Column, persons: Labels | None, whole: Distribution | None, histories: Histories | None
+    ) -> "_Counted":
         values = table[column.name]
         return _Counted(
-            codes_of(values, column, whole=whole), codes_of(values, column, merged=True, whole=whole), persons
+            codes_of(values, column, whole=whole),
+            codes_of(values, column, merged=True, whole=whole),
+            histories.persons if persons is None and histories is not None else persons,
+            histories,
         )
 
     def diversity(self, classes: Labels) -> Diversity:
         found = diversity(classes, self.column, self.seen)
-        return found if self.persons is None else found.or_worse(diversity(classes, *self._by_persons))
-
-    def measure(self, model: Model, classes: Labels) -> Reached:
-        found = model.measure(classes, self.seen if model.merges_lookalikes else self.column)
         if self.persons is None:
             return found
-        return worse(found, model.measure(classes, self._by_persons[model.merges_lookalikes]))
+        if self.histories is None:
+            return found.or_worse(diversity(classes, *self._by_persons))
+        found = found.or_worse(diversity(self.histories.places, self.column, self.seen))
+        return found.or_worse(diversity(self.histories.of_persons, *self._by_persons))
+
+    def measure(self, model: Model, classes: Labels) -> Reached:
+        column = self.seen if model.merges_lookalikes else self.column
+        found = model.measure(classes, column)
+        if self.persons is None:
+            return found
+        once = self._by_persons[model.merges_lookalikes]
+        if self.histories is None:
+            return worse(found, model.measure(classes, once))
+        found = worse(found, model.measure(self.histories.places, column))
+        found = worse(found, model.measure(self.histories.of_persons, once))
+        if model.merges_lookalikes:  # of diversity: not only values differ, but also what persons have of them
+            found = worse(found, model.measure(self.histories.classes, self.histories.sets(column)))
+        return found
 
     @property
     def _by_persons(self) -> tuple[Codes, Codes]:

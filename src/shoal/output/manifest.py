@@ -36,11 +36,13 @@ def internal_manifest(
     verdict: Verdict,
     measures: dict[str, Any],
     n_left_out: int = 0,
+    taken: NDArray[np.int64] | None = None,
 ) -> dict[str, Any]:
     """Return everything needed to reproduce and to justify a release.
 
-    `rows` holds the input record of each row of the table, None if they are in the same order. A release made in blocks
-    has no numbered records, so that labels and rows are left out.
+    `rows` holds the record of each row of the table, None if they are in the same order; `taken` the input record of
+    each record, where some were withheld. A release made in blocks has no numbered records, so that labels and rows are
+    left out.
     """
     by_number = labels is not None
     return {
@@ -51,6 +53,7 @@ def internal_manifest(
         "labels": None if labels is None else _packed(labels),
         "order": "keep" if rows is None and by_number else "shuffle",
         "rows": None if rows is None else _packed(rows),
+        **({} if taken is None else {"taken": _packed(taken)}),
         **measures,
     }
 
@@ -96,9 +99,32 @@ class Internal(NamedTuple):
 
     labels: Labels
     rows: NDArray[np.int64] | None
-    """The input record of each row; None if they are in the order of the input."""
+    """The record of each row; None if they are in the order of the input."""
     rho: float
     job: Job
+    taken: NDArray[np.int64] | None = None
+    """The input record of each record, if some were withheld."""
+
+    def of_input(self, table: Table) -> Table:
+        """Return the records of the input that were released."""
+        if self.taken is None:
+            return table
+        if len(self.taken) and self.taken.max() >= table.n_records:
+            raise ParameterError(
+                f"The manifest describes a release of a table with more than the {table.n_records:,} records of the "
+                "original. Give the originals of this release."
+            )
+        return table.of_rows(self.taken)
+
+    def rows_of(self, records: Labels) -> Labels:
+        """Return the row of each input record in the released table, or -1 for one that was withheld."""
+        rows = np.arange(len(self.labels)) if self.rows is None else np.argsort(self.rows)
+        if self.taken is None:
+            return rows[records]
+        at = np.searchsorted(self.taken, records)
+        there = np.minimum(at, len(self.taken) - 1)
+        found: Labels = np.where(self.taken[there] == records, rows[there], -1)
+        return found
 
 
 def read_internal(manifest: str | os.PathLike[str], *, beside: Table | None = None) -> Internal:
@@ -113,7 +139,9 @@ def read_internal(manifest: str | os.PathLike[str], *, beside: Table | None = No
         labels = unpacked(content["labels"])
         job = Job.from_toml(Job.of(**content["job"]).to_toml())  # without the defaults, which nobody has set
         rows = None if content["rows"] is None else as_permutation(unpacked(content["rows"]), len(labels))
-        if (labels < 0).any():
+        taken = unpacked(content["taken"]) if "taken" in content else None
+        is_odd = taken is not None and (len(taken) != len(labels) or (np.diff(taken, prepend=-1) <= 0).any())
+        if (labels < 0).any() or is_odd:
             raise ValueError
     except OSError as error:
         raise FileError(f"The manifest {os.fspath(manifest)!r} cannot be read: {error.strerror}.") from None
@@ -125,7 +153,7 @@ def read_internal(manifest: str | os.PathLike[str], *, beside: Table | None = No
             f"{beside.path.name!r}, which was changed, or not replaced by a run that was killed. Give the manifest of "
             f"this file with {setting('manifest')}, or make the release again."
         )
-    return Internal(labels, rows, job.rho or 0.0, job)
+    return Internal(labels, rows, job.rho or 0.0, job, taken)
 
 
 def manifest_of(

@@ -167,10 +167,11 @@ class FileTable:
     def write(self, published: Published, rows: NDArray[np.int64] | None) -> None:
         """Write the table; from Parquet to Parquet, unchanged columns never have to fit into memory."""
         source, schema, layout = published.source, published.schema, published.layout
-        if source.kind == "parquet" and source.path is not None and format_of(self.path)[1].name == "parquet":
+        original = source.path if source.kind == "parquet" and source.rows is None else None
+        if original is not None and format_of(self.path)[1].name == "parquet":
             laid = laid_out(published.replaced, schema, layout)
             columns = written_names(published.names, schema, layout, published.replaced)
-            rewrite_parquet_into(source.path, self.path, replaced=laid, columns=columns, order=rows)
+            rewrite_parquet_into(original, self.path, replaced=laid, columns=columns, order=rows)
         else:
             write_into(published.laid_out(rows), self.path, like=source)
 

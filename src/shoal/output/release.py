@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from shoal.aggregate import Cells
 from shoal.aggregate.contributors import Contribution, single_value_findings
 from shoal.columns.schema import Schema, as_names
+from shoal.constraints.histories import Linking
 from shoal.errors import ShoalWarning
 from shoal.findings import SINGLE_VALUES, Finding, ask
 from shoal.job import BoundEffort, Job, Order, Writing
@@ -197,6 +198,8 @@ class Release:
         Notes of the reader on what the records do not show, such as hidden rows.
     value_labels : ValueLabels or None
         Labels that the original file gives to columns and values.
+    linking : Linking or None
+        What became of the persons and their records, if these stay linked.
     """
 
     job: Job
@@ -207,6 +210,7 @@ class Release:
     records: Records
     said: tuple[str, ...] = ()
     value_labels: ValueLabels | None = None
+    linking: Linking | None = None
 
     def __repr__(self) -> str:
         verdict = self.verdict

@@ -3,10 +3,13 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.columns.equivalence import value_codes, value_counts
 from shoal.columns.schema import Role, Schema
 from shoal.job import Job
+from shoal.measures.linked import Histories
+from shoal.output.report.sentences import rest_in_words
 
 if TYPE_CHECKING:
     from shoal.output.release import Release
@@ -40,6 +43,7 @@ def warnings_of(release: "Release") -> list[str]:
         for column in release.schema.quasi
         if column.grid is not None and column.grid.shows_values
     ]
+    found += _linked(release)
     found += _rare(release)
     found += _gone(release)
     found += [each.note for each in release.verdict.models if each.note]
@@ -54,6 +58,28 @@ def warnings_of(release: "Release") -> list[str]:
             )
         if column.name == weights:
             found.append(f"The survey weights in column {column.name!r} are published: they can reveal rare groups.")
+    return found
+
+
+def _linked(release: "Release") -> list[str]:
+    """Return warnings about linked records: those withheld, and persons who can be found by what is not grouped."""
+    link, linking = release.schema.link, release.linking
+    if link is None or linking is None:
+        return []
+    found = []
+    if linking.n_withheld_records or linking.n_unlinked_records:
+        found.append(f"Too few share the pattern of some histories. {rest_in_words(linking)}")
+    for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
+        histories = Histories.of(
+            link.name, release.columns[link.name], pa.table({"values": release.columns[column.name]})
+        )
+        alone = int(np.count_nonzero(np.bincount(histories.classes) == 1))
+        if alone:
+            found.append(
+                f"Column {column.name!r} is published unchanged in linked records, and {alone:,} of "
+                f"{linking.n_linked:,} histories have a combination of its values that no other has: whoever knows "
+                "these values finds the history, and with it everything else in it."
+            )
     return found
 
 

@@ -53,10 +53,12 @@ def _manifests(release: "Release", rows: Any, output: str, files: dict[str, str]
     """Return the texts of both manifests, by the ends of their names."""
     job, verdict, cells = release.job, release.verdict, release.records.cells
     labels = None if cells is None else cells.labels
-    source = release.records.source
+    source, linking = release.records.source, release.linking
+    taken = None if linking is None else linking.taken
     public = public_manifest(job, output, verdict, release.codebook, source.n_left_out)
+    public |= {} if linking is None else {"linking": linking.to_dict()}
     measures = dict(release.measures)
-    internal = internal_manifest(job, source.sha256, output, labels, rows, verdict, measures, source.n_left_out)
+    internal = internal_manifest(job, source.sha256, output, labels, rows, verdict, measures, source.n_left_out, taken)
     listed = {"files": files} if files else {}
     return {PUBLIC: as_text(public | listed), INTERNAL: as_text(internal | listed)}
 
@@ -72,6 +74,12 @@ def require_as_many(n_written: int, n_records: int) -> None:
 
 def require_of_written(found: Verdict, job: Job) -> None:
     """Raise if a written table, read back, does not satisfy what was asked for."""
+    if found.history_below(job.k):
+        assert found.linked is not None
+        raise GuaranteeError(
+            f"The written table does not satisfy k={job.k}: read back, {found.linked.n_below:,} persons have histories "
+            "that fewer share. Nothing was released. Choose another format."
+        )
     if not found.k_holds:
         persons = f", and one has {found.subjects} different subjects" if found.subject_asked else ""
         raise GuaranteeError(

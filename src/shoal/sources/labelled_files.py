@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,6 +85,11 @@ class ValueLabels:
         ranges, special = tuple(self.missing.get(name, ())), name in self.special
         found = ColumnLabels(self.values.get(name, {}), ranges, self.measures.get(name), special)
         return None if found == ColumnLabels() else found
+
+    def without(self, column: str) -> "ValueLabels":
+        """Return the labels of the other columns."""
+        own = {part.name: getattr(self, part.name) for part in fields(self)}
+        return ValueLabels(**{name: {key: of[key] for key in of if key != column} for name, of in own.items()})
 
     def of(self, table: pa.Table) -> "ValueLabels":
         """Return the labels of the columns of a table and of the values that occur in it."""

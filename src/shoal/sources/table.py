@@ -6,7 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal.errors import FileError
 from shoal.sources.clean import publishable
@@ -96,10 +98,13 @@ class Table(Source):
         Columns that came from the index of a pandas frame.
     options : frozenset of str
         Names of the reading options that its format or database understands.
+    rows : ndarray of shape (n_records,), optional
+        The records of the file or frame that the table has, from 0; None for all.
     """
 
     index: tuple[str, ...] = ()
     options: frozenset[str] = frozenset()
+    rows: NDArray[np.int64] | None = None
     _load: Callable[[Sequence[str]], pa.Table] = field(kw_only=True)
     _back: Back | None = field(default=None, kw_only=True)
 
@@ -130,11 +135,15 @@ class Table(Source):
         self.files.check()
         found = self._load(names)
         self.files.check()
-        return found
+        return found if self.rows is None else found.take(pa.array(self.rows))
+
+    def of_rows(self, rows: NDArray[np.int64]) -> "Table":
+        """Return a table of some of the records of the file or frame, whose stamp stays that of all of them."""
+        return replace(self, n_records=len(rows), rows=rows)
 
     def in_memory(self) -> "Table":
         """Return the same table with all columns read, so that none is read again."""
-        return replace(self, _load=self.arrow.select)
+        return replace(self, _load=self._records().select)
 
     def seal(self) -> "Table":
         """Compute the SHA-256 now, so that `check_unchanged` can compare with it later."""
@@ -142,7 +151,7 @@ class Table(Source):
         return self
 
     def _records(self) -> pa.Table:
-        return self.arrow
+        return self.arrow if self.rows is None else self._load(self.names)
 
     def like(self, arrow: pa.Table, *, own_types: bool = True) -> Any:
         """Return `arrow` as the same kind of frame as the input; for a file, as a `pyarrow.Table`.

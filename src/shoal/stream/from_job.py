@@ -6,9 +6,9 @@ from shoal.stream.flow import Stream
 
 _OF_A_RELEASE = (
     *("method", "objective", "scaling", "rho", "steer", "truthful", "intervals", "options"),
-    *("input", "output", "late", "engine", "memory", "strict"),
+    *("input", "output", "late", "engine", "memory", "rare_patterns", "strict"),
 )
-_NOT_HERE = ("by", "household", "household_level", "weights")
+_NOT_HERE = ("by", "household", "household_level", "keep_link", "link_order", "weights")
 
 
 def stream_of(job: Job, tracked: str) -> Stream:

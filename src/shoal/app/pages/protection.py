@@ -30,6 +30,7 @@ _HINTS = {
 LAYOUT: Layout = {
     "": ("k", "missing", "subject", "household", "weights", "truthful"),
     "Households": ("household_level",),
+    "Linked records": ("keep_link", "link_order", "rare_patterns"),
     "Method, scaling, seed": ("method", "scaling", "objective", "intervals", "seed", "options"),
     "Random aggregation": ("rho",),
 }

@@ -25,7 +25,7 @@ def with_coarse_values(schema: Schema, original: pa.Table, k: int) -> Schema:
     k : int
         Smallest number of records, or of subjects, that share where a range ends.
     """
-    subject = schema.roles.subject
+    subject = schema.roles.counted
     persons = None if subject is None else identity_codes(original[subject])
 
     def completed(column: Column) -> Column:

@@ -33,6 +33,11 @@ LIMITS = (
         lambda job, schema: schema.roles.household is not None,
     ),
     Limit(
+        "linked records (`keep_link`)",
+        "whole histories are compared, and the records of a person lie in different blocks",
+        lambda job, schema: schema.link is not None,
+    ),
+    Limit(
         "random aggregation (`rho`)",
         "its noise follows the order of the records, which blocks do not have",
         lambda job, schema: bool(job.rho),

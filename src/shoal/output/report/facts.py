@@ -85,7 +85,7 @@ def gather(
         "headline": headline(verdict),
         "explanation": explanation(verdict),
         "verdict": verdict.to_dict(),
-        "done": what_was_done(release.job, release.schema, verdict, release.records.source.n_left_out),
+        "done": what_was_done(release.job, release.schema, verdict, release.records.source.n_left_out, release.linking),
         "columns": _columns(release),
         "codebook": list(release.codebook),
         "class_sizes": class_sizes(verdict),
@@ -141,7 +141,8 @@ def _distributions(release: "Release", form: Form) -> list[dict[str, Any]]:
             _least(release.verdict),
         )
 
-    return list(column_by_column(shown, release.schema.published, release.verdict.n_records))
+    columns = [column for column in release.schema.published if column.role is not Role.LINK]
+    return list(column_by_column(shown, columns, release.verdict.n_records))
 
 
 def class_sizes(verdict: Verdict) -> list[dict[str, int | bool]]:

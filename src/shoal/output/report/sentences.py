@@ -8,6 +8,7 @@ from typing import Any
 
 from shoal.columns.aggregates import AGGREGATES
 from shoal.columns.schema import Column, Kind, Role, Schema
+from shoal.constraints.histories import Linking
 from shoal.job import Job
 from shoal.measures.recount import Verdict
 from shoal.output.report.formatting import counted, listed, number, shown
@@ -31,6 +32,9 @@ def headline(verdict: Verdict) -> str:
     """
     if verdict.withdrawn is not None:
         return "Not k-anonymous: every record has values of its own"
+    if verdict.linked is not None and verdict.history_below(verdict.k):
+        few = f"{verdict.linked.n_below:,} of {verdict.linked.n_persons:,}"
+        return f"{few} have a history that fewer than {verdict.k:,} share"
     if verdict.n_below:
         return f"{verdict.n_below:,} of {verdict.n_records:,} records hide among fewer than {verdict.k:,}"
     if not verdict.k_holds:
@@ -38,6 +42,8 @@ def headline(verdict: Verdict) -> str:
     if verdict.broken:
         columns = listed(list(dict.fromkeys(found.model.column for found in verdict.broken)))
         return f"Some groups reveal more about {columns} than was promised"
+    if verdict.linked is not None:
+        return f"Every linked history is shared by at least {verdict.linked.smallest:,}"
     if verdict.subject_asked and verdict.subjects is not None:
         return f"Every person hides among at least {verdict.subjects:,}"
     if verdict.k is None:
@@ -48,12 +54,23 @@ def headline(verdict: Verdict) -> str:
 def explanation(verdict: Verdict) -> str:
     """Explain the verdict in a few sentences."""
     if verdict.withdrawn is not None or not verdict.models:
-        return _counted(verdict)
+        return _counted(verdict) + _linked(verdict)
     if verdict.broken and verdict.k_holds:
         return f"{_counted(verdict)} {_broken(verdict)} Do not publish this table."
     n_kept = sum(found.model.promised for found in verdict.models) - len(verdict.broken)
     kept = f" {counted(n_kept, 'promise')} about confidential columns {'was' if n_kept == 1 else 'were'} kept as well."
-    return _counted(verdict) + (kept if n_kept else "")
+    return _counted(verdict) + (kept if n_kept else "") + _linked(verdict)
+
+
+def _linked(verdict: Verdict) -> str:
+    """Say what was counted of whole histories, if records are linked."""
+    if verdict.linked is None:
+        return ""
+    found = verdict.linked
+    return (
+        f" {shown(found.column)} links records as histories, {found.n_persons:,} in all. "
+        f"Whole histories were compared: each agrees in all its records with at least {found.smallest - 1:,} others."
+    )
 
 
 def _broken(verdict: Verdict) -> str:
@@ -83,8 +100,10 @@ def _counted(verdict: Verdict) -> str:
     )
 
 
-def what_was_done(job: Job, schema: Schema, verdict: Verdict, n_left_out: int = 0) -> list[str]:
-    """Return the steps, one or two sentences each.
+def what_was_done(
+    job: Job, schema: Schema, verdict: Verdict, n_left_out: int = 0, linking: Linking | None = None
+) -> list[str]:
+    """Return the steps, one or two sentences each; `linking` says what became of linked records.
 
     Examples
     --------
@@ -97,14 +116,15 @@ def what_was_done(job: Job, schema: Schema, verdict: Verdict, n_left_out: int = 
     'Removed: name. These columns are not in the published table.'
     """
     left_out = f"Left out: {counted(n_left_out, 'record')} of the table, on request, before anything else."
-    return [*([left_out] if n_left_out else []), *_steps(job, schema, verdict)]
+    return [*([left_out] if n_left_out else []), *_steps(job, schema, verdict, linking)]
 
 
-def _steps(job: Job, schema: Schema, verdict: Verdict) -> Iterable[str]:
+def _steps(job: Job, schema: Schema, verdict: Verdict, linking: Linking | None) -> Iterable[str]:
     yield from _removed(schema)
     yield from _prepared(job, schema)
     yield from _grouped(job, schema)
     yield from _kept_together(schema)
+    yield from _kept_linked(schema, linking)
     yield from _replaced(job, schema)
     yield from _as_they_are(schema)
     yield from _promised(job)
@@ -168,8 +188,41 @@ def _grouped(job: Job, schema: Schema) -> Iterable[str]:
             yield f"Records were {words} {listed(names)}, where possible. This is not guaranteed."
 
 
+def _kept_linked(schema: Schema, linking: Linking | None) -> Iterable[str]:
+    """Say which records stay linked."""
+    roles = schema.roles
+    if roles.link is None:
+        return
+    whom = "person" if roles.keep_link == "subject" else "household"
+    yield (
+        f"Linked: the records of one {whom} show the same new random identifier in {listed([roles.link])}. Whole "
+        f"histories were put together, record by record in the order of {listed(roles.link_order)}."
+    )
+    if linking is not None:
+        yield rest_in_words(linking)
+
+
+def rest_in_words(linking: Linking) -> str:
+    """Say what became of the records whose pattern too few share.
+
+    Examples
+    --------
+    >>> print(rest_in_words(Linking("cut", 9, 8, 0, 99, 0, 1, 2, 1)))
+    8 of 9 histories stay linked, in 2 patterns; 0 of 100 records are published without the link, 1 (1.00 %) withheld.
+    """
+    cut = f" ({linking.n_cut:,} cut to their first records)" if linking.n_cut else ""
+    share = 100 * linking.n_withheld_records / linking.n_records
+    return (
+        f"{linking.n_linked:,} of {linking.n_persons:,} histories stay linked{cut}, in "
+        f"{counted(linking.n_patterns, 'pattern')}; {linking.n_unlinked_records:,} of {linking.n_records:,} records "
+        f"are published without the link, {linking.n_withheld_records:,} ({share:.2f} %) withheld."
+    )
+
+
 def _kept_together(schema: Schema) -> Iterable[str]:
     roles = schema.roles
+    if roles.keep_link is not None:
+        roles = roles.model_copy(update={roles.keep_link: None})
     if roles.subject is not None:
         yield f"Several records can belong to one person ({listed([roles.subject])}): groups were counted in people."
     if roles.household is not None:
@@ -265,6 +318,8 @@ def treatment(column: Column, scattered: bool = False) -> str:
     """Describe in a few words how a column was treated."""
     if column.role is Role.IDENTIFIER:
         return "removed"
+    if column.role is Role.LINK:
+        return "a new random identifier, the same for all records that belong together"
     if column.role is not Role.QUASI:
         return "published as it is" + (", never mixed in a group" if column.role is Role.BY else "")
     rounded = column.settings.round
