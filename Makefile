@@ -7,7 +7,7 @@ BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS) $(wildcard
 BUILT_FROM += $(wildcard examples/operations/*)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo papers test check format-check lint types doctests fragments docs format bench sanitize libcxx soak wheel clean FORCE
+.PHONY: help demo papers test check format-check lint types doctests fragments docs format bench sanitize libcxx r soak wheel clean FORCE
 
 help:
 	@echo "make demo       see shoal at work"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench      measure, and write the numbers into README.md"
 	@echo "make sanitize   everything compiled under the address, undefined-behaviour and thread sanitizers (Linux)"
 	@echo "make libcxx     the same cells by kernels built with libc++, the C++ library of macOS"
+	@echo "make r          the package for R: R CMD check, which must not even warn (Debian: r-base-core, r-cran-testthat)"
 	@echo "make soak       fuzzing, random orders, secrets, damage and faults, kills; about two hours"
 	@echo "make wheel      a wheel for this machine, in dist/"
 	@echo "make clean      remove .venv and everything built"
@@ -73,6 +74,12 @@ sanitize: .venv/.ready .venv-sanitize/.ready
 
 libcxx: .venv/.ready
 	@$(PYTHON_IN_VENV) tools/libcxx.py
+
+r: .venv/.ready
+	@rm -rf build/r && mkdir -p build/r
+	@cd build/r && R CMD build ../../r > build.log && \
+		SHOAL_PYTHON=$(CURDIR)/$(PYTHON_IN_VENV) R CMD check --no-manual shoal_*.tar.gz > check.log; \
+		grep -q '^Status: OK' check.log || { cat *.log; exit 1; }
 
 # SOAK_SECONDS=60 WORKER_SECONDS=60 WORKER_KILLS=30 makes it short.
 SOAK_SECONDS ?= 600

@@ -89,23 +89,24 @@ def test_the_command_line_has_the_options_that_messages_name(name):
 
 
 @pytest.mark.parametrize(
-    ("value", "argument", "option", "key"),
+    ("value", "argument", "option", "key", "r"),
     [
-        (3, "=3", " 3", " = 3"),
-        (-0.5, "=-0.5", " -0.5", " = -0.5"),
-        ("x", '="x"', " x", ' = "x"'),
-        ("", '=""', " ''", ' = ""'),
-        (True, "=True", "", " = true"),
-        (["a", "b"], '=["a", "b"]', " a,b", ' = ["a", "b"]'),
-        ([...], "=[...]", " A,B,..", " = [...]"),
+        (3, "=3", " 3", " = 3", " = 3"),
+        (-0.5, "=-0.5", " -0.5", " = -0.5", " = -0.5"),
+        ("x", '="x"', " x", ' = "x"', ' = "x"'),
+        ("", '=""', " ''", ' = ""', ' = ""'),
+        (True, "=True", "", " = true", " = TRUE"),
+        (["a", "b"], '=["a", "b"]', " a,b", ' = ["a", "b"]', ' = c("a", "b")'),
+        ([...], "=[...]", " A,B,..", " = [...]", " = c(...)"),
     ],
 )
-def test_each_door_spells_a_setting_and_its_value(value, argument, option, key):
+def test_each_door_spells_a_setting_and_its_value(value, argument, option, key, r):
     text = f"Give {setting('null_values', value)}."
 
     assert spelled(text, "argument") == f"Give null_values{argument}."
     assert spelled(text, "option") == f"Give --null-values{option}."
     assert spelled(text, "key") == f"Give null_values{key}."
+    assert spelled(text, "r") == f"Give null_values{r}."
 
 
 def test_a_setting_of_a_column_names_it_on_the_command_line():

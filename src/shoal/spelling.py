@@ -8,8 +8,8 @@ import re
 from itertools import dropwhile
 from typing import Any, Literal
 
-Dialect = Literal["option", "key", "argument"]
-"""How settings are named: on the command line, in a job, in Python."""
+Dialect = Literal["option", "key", "argument", "r"]
+"""How settings are named: on the command line, in a job, in Python, in R."""
 
 _MARKS = "\ue000{}\ue001"
 _MARKED = re.compile("\ue000([^\ue001]*)\ue001")
@@ -32,11 +32,12 @@ def setting(name: str, *values: object, column: str | None = None) -> str:
     Examples
     --------
     >>> text = f"If it is a header, give {setting('header', True)}; if not, give {setting('names', [...])}."
-    >>> for dialect in ("argument", "option", "key"):
+    >>> for dialect in ("argument", "option", "key", "r"):
     ...     print(spelled(text, dialect))
     If it is a header, give header=True; if not, give names=[...].
     If it is a header, give --header; if not, give --names A,B,...
     If it is a header, give header = true; if not, give names = [...].
+    If it is a header, give header = TRUE; if not, give names = c(...).
     """
     data = {"name": name, "values": [_plain(value) for value in values], "column": column}
     return _MARKS.format(json.dumps(data))
@@ -61,7 +62,7 @@ def _plain(value: object) -> Any:
 
 
 def spelled(text: str, dialect: Dialect) -> str:
-    """Return a message with its settings spelled as arguments of Python, options of the command line or keys of a job.
+    """Return a message with its settings spelled for Python, R, the command line or a job.
 
     Examples
     --------
@@ -119,7 +120,30 @@ def _as_key(name: str, values: list[Any] | None, column: str | None) -> str:
     return f"{name} = {json.dumps(value, ensure_ascii=False)}"
 
 
-_SPELLINGS = {"argument": _as_argument, "option": _as_option, "key": _as_key}
+def _as_r(name: str, values: list[Any] | None, column: str | None) -> str:
+    return name if not values else f"{name} = {in_r(values[0])}"
+
+
+def in_r(value: Any) -> str:
+    """Return a value as R writes it.
+
+    Examples
+    --------
+    >>> in_r({"zip code": {"kind": "nominal", "missing_codes": [-9, -8]}})
+    'list(`zip code` = list(kind = "nominal", missing_codes = c(-9, -8)))'
+    """
+    if isinstance(value, dict):
+        pairs = [(name if name.isidentifier() else f"`{name}`", in_r(entry)) for name, entry in value.items()]
+        return f"list({', '.join(' = '.join(pair) for pair in pairs)})"
+    if isinstance(value, list):
+        entries = [_ANY if entry == _ANY else in_r(entry) for entry in value]
+        return entries[0] if len(entries) == 1 and entries != [_ANY] else f"c({', '.join(entries)})"
+    if isinstance(value, bool):
+        return str(value).upper()
+    return "NULL" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+_SPELLINGS = {"argument": _as_argument, "option": _as_option, "key": _as_key, "r": _as_r}
 
 
 def option_name(setting: str) -> str:

@@ -122,37 +122,41 @@ def test_dates_that_leave_open_what_comes_first_propose_both():
 
 
 @pytest.mark.parametrize(
-    ("remedy", "option", "key", "argument"),
+    ("remedy", "option", "key", "argument", "r"),
     [
         (
             Remedy("field", "pay", {"thousands": ".", "decimal": ","}),
             "--thousands pay=. --decimal pay=,",
             '[input.fields.pay] thousands = ".", decimal = ","',
             'reading={"fields": {"pay": {"thousands": ".", "decimal": ","}}}',
+            'reading = list(fields = list(pay = list(thousands = ".", decimal = ",")))',
         ),
         (
             Remedy("column", "last job", {"missing_codes": [-9, -8]}),
             "--missing-codes 'last job=-9,-8'",
             '[columns."last job"] missing_codes = [-9, -8]',
             'columns={"last job": {"missing_codes": [-9, -8]}}',
+            "columns = list(`last job` = list(missing_codes = c(-9, -8)))",
         ),
         (
             Remedy("column", "level", {"fold": True}),
             "--fold level",
             "[columns.level] fold = true",
             'columns={"level": {"fold": True}}',
+            "columns = list(level = list(fold = TRUE))",
         ),
-        (Remedy("role", "w", {"weights": "w"}), "--weights w", '[roles] weights = "w"', 'weights="w"'),
+        (Remedy("role", "w", {"weights": "w"}), "--weights w", '[roles] weights = "w"', 'weights="w"', 'weights = "w"'),
         (
             Remedy("role", "id", {"identifiers": ["id"]}),
             "--identifiers id",
             '[roles] identifiers = ["id"]',
             'identifiers=["id"]',
+            'identifiers = "id"',
         ),
     ],
 )
-def test_a_remedy_is_told_as_option_as_key_and_as_argument(remedy, option, key, argument):
-    assert (remedy.option, remedy.key, remedy.argument) == (option, key, argument)
+def test_a_remedy_is_told_as_option_as_key_and_as_argument(remedy, option, key, argument, r):
+    assert (remedy.option, remedy.key, remedy.argument, remedy.r) == (option, key, argument, r)
 
 
 def test_only_findings_can_be_accepted():

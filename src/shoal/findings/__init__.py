@@ -14,7 +14,7 @@ from shoal.findings.finding import Finding, Remedy
 from shoal.findings.numbers import codes, dates_as_numbers, missing_codes, thousands_as_decimals
 from shoal.findings.shares import constant, mostly_missing
 from shoal.findings.texts import dates_as_text, near_unique_text, numbers_as_text, spelling_variants
-from shoal.spelling import Dialect
+from shoal.spelling import Dialect, in_r
 
 __all__ = [
     "FINDINGS",
@@ -72,12 +72,13 @@ class QuestionError(SchemaError):
         super().__init__(self.worded("argument"))
 
     def worded(self, dialect: Dialect) -> str:
-        """Return the message in the terms of the command line, a job or Python."""
+        """Return the message in the terms of the command line, a job, Python or R."""
         names = list(dict.fromkeys(finding.name for finding in self.findings))
         accepting = {
             "option": " ".join(f"--accept {name}" for name in names),
             "key": f"accept = {json.dumps(names)}",
             "argument": f"accept={json.dumps(names)}",
+            "r": f"accept = {in_r(names)}",
         }
         text = ""
         for place, finding in enumerate(self.findings[:_SHOWN]):

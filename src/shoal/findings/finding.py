@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from shoal.spelling import Dialect, as_word, option_name
+from shoal.spelling import Dialect, as_word, in_r, option_name
 
 Place = Literal["field", "column", "role", "accept"]
 """Where a setting belongs: parsing of a CSV column, settings of a column, its role, or accepted findings."""
@@ -75,9 +75,17 @@ class Remedy:
         setting = f"{{{_json(self.column)}: {{{given}}}}}"
         return f"columns={setting}" if self.place == "column" else f'reading={{"fields": {setting}}}'
 
+    @property
+    def r(self) -> str:
+        """The argument of the call from R."""
+        if self.place in ("role", "accept"):
+            return ", ".join(f"{setting} = {in_r(value)}" for setting, value in self.settings.items())
+        setting = {self.column: self.settings}
+        return f"columns = {in_r(setting)}" if self.place == "column" else f"reading = {in_r({'fields': setting})}"
+
     def told(self, dialect: Dialect) -> str:
-        """Return the remedy in the terms of the command line, a job or Python."""
-        return {"option": self.option, "key": self.key, "argument": self.argument}[dialect]
+        """Return the remedy in the terms of the command line, a job, Python or R."""
+        return {"option": self.option, "key": self.key, "argument": self.argument, "r": self.r}[dialect]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the remedy as plain values, for JSON."""
@@ -116,7 +124,7 @@ class Finding:
     question: bool = False
 
     def ways(self, dialect: Dialect) -> str:
-        """Return the remedies in the terms of the command line, a job or Python."""
+        """Return the remedies in the terms of the command line, a job, Python or R."""
         return "; or ".join(remedy.told(dialect) for remedy in self.remedies)
 
     @property

@@ -1,0 +1,4 @@
+library(testthat)
+library(shoal)
+
+test_check("shoal")
