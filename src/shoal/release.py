@@ -105,12 +105,12 @@ def anonymize(
     k : int
         Smallest equivalence class: minimum number of records per published combination of quasi-identifiers.
     quasi_identifiers : sequence of str
-        Columns that an intruder could know about a person. They are microaggregated. Also accepted under the names
-        `qi`, and as `keyVars` and `numVars` of sdcMicro, which are also `codes` and `numbers`.
+        Columns that an intruder could know about a person. They are microaggregated. Also accepted as `keyVars` and
+        `numVars` of sdcMicro, which are also `codes` and `numbers`.
     identifiers : sequence of str
         Columns that are dropped.
     confidential : sequence of str
-        Sensitive columns, published unchanged, that must not be attributed to a person; also `sensitive`.
+        Sensitive columns, published unchanged, that must not be attributed to a person.
     other : sequence of str
         Columns that are published unchanged.
     by : sequence of str

@@ -14,17 +14,13 @@ from shoal.errors import ParameterError, did_you_mean
 from shoal.spelling import named
 
 ALIASES = {
-    "qi": "quasi_identifiers",
-    "quasi": "quasi_identifiers",
     "keyVars": "quasi_identifiers",
     "numVars": "quasi_identifiers",
-    "sensitive": "confidential",
-    "drop": "identifiers",
     "strataVar": "by",
     "weightVar": "weights",
     "hhId": "household",
 }
-"""Names of roles in other tools, and ours."""
+"""Names of roles in sdcMicro, and ours."""
 
 
 def _whole(value: object) -> int:

@@ -6,7 +6,7 @@ from shell import SECRETS, is_one_paragraph, shoal_command
 
 PUBLIC = (
     *("--bounds", "age=0,120", "--bounds", "income=0,5000", "--categories", "sex=f,m"),
-    *("--drop", "name,diagnosis,zip"),
+    *("--identifiers", "name,diagnosis,zip"),
 )
 
 

@@ -58,8 +58,8 @@ def test_a_value_that_is_no_category_is_published_as_missing():
         ({"categories": {"sex": []}}, ParameterError, "at least one"),
         ({"categories": {"sex": "fm"}}, ParameterError, "list of different"),
         ({"categories": {"sex": ["f", "f"]}}, ParameterError, "different"),
-        ({"drop": ["sex"]}, SchemaError, "given more than once"),
-        ({"bounds": None, "categories": None, "drop": ["age", "sex"]}, SchemaError, "nothing to release"),
+        ({"identifiers": ["sex"]}, SchemaError, "given more than once"),
+        ({"bounds": None, "categories": None, "identifiers": ["age", "sex"]}, SchemaError, "nothing to release"),
     ],
 )
 def test_what_is_not_declared_as_it_should_be_is_refused(release, settings, error, words):

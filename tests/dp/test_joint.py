@@ -17,7 +17,7 @@ LEVEL = RNG.uniform(0, 1, 2000)
 PEOPLE = pa.table(
     {"age": 20 + 60 * LEVEL, "pay": 1000 * LEVEL, "sex": np.where(LEVEL < 0.5, "f", "m"), "name": ["x"] * 2000}
 )
-PUBLIC = {"bounds": {"age": (0, 120), "pay": (0, 1000)}, "categories": {"sex": ["f", "m"]}, "drop": ["name"]}
+PUBLIC = {"bounds": {"age": (0, 120), "pay": (0, 1000)}, "categories": {"sex": ["f", "m"]}, "identifiers": ["name"]}
 
 
 def test_one_record_changes_the_balance_of_one_cell_by_two_or_of_two_cells_by_one():
@@ -108,4 +108,4 @@ def test_a_depth_that_cannot_be_is_refused(depth):
 
 def test_without_numbers_there_is_no_order():
     with pytest.raises(SchemaError, match="Use marginals"):
-        joint(PEOPLE, 1.0, categories={"sex": ["f", "m"]}, drop=["name", "age", "pay"])
+        joint(PEOPLE, 1.0, categories={"sex": ["f", "m"]}, identifiers=["name", "age", "pay"])

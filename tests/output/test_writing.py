@@ -291,7 +291,9 @@ def test_runs_are_published_as_what_they_are(files):
 @pytest.mark.parametrize(("ending", "is_refused"), [("csv", True), ("xlsx", True), ("arrow", False)])
 def test_intervals_of_months_and_days_are_published_or_refused_by_name(files, ending, is_refused):
     stays = pa.array([(1, 2, 3)] * 4, pa.month_day_nano_interval())
-    release = shoal.anonymize(pa.table({"age": [1, 1, 2, 2], "stay": stays}), k=2, qi=["age"], other=["stay"])
+    release = shoal.anonymize(
+        pa.table({"age": [1, 1, 2, 2], "stay": stays}), k=2, quasi_identifiers=["age"], other=["stay"]
+    )
     with pytest.raises(FileError, match="'stay' hold lists, structs") if is_refused else nullcontext():
         release.write(files / f"stays.{ending}")
 

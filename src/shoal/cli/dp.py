@@ -14,9 +14,10 @@ from shoal.interrupts import report_what_is_written
 
 _EXAMPLES = """\b
 Examples:
-  shoal dp people.csv --epsilon 1 --bounds age=0,120 --bounds income=0,500000 --categories sex=f,m --drop name \\
+  shoal dp people.csv --epsilon 1 --bounds age=0,120 --bounds income=0,500000 --categories sex=f,m --identifiers name \\
       -o release.csv
-  shoal dp people.csv --epsilon 2 --joint --bounds age=0,120 --bounds income=0,500000 --drop name,sex -o release.csv
+  shoal dp people.csv --epsilon 2 --joint --bounds age=0,120 --bounds income=0,500000 \\
+      --identifiers name,sex -o release.csv
 """
 
 
@@ -35,7 +36,9 @@ Examples:
     metavar="COLUMN=A,B,..",
     help="Categories of a nominal column; must be public knowledge.",
 )
-@click.option("--drop", multiple=True, callback=typed.names, metavar="A,B,..", help="Columns that are not published.")
+@click.option(
+    "--identifiers", multiple=True, callback=typed.names, metavar="A,B,..", help="Columns that are not published."
+)
 @click.option(
     "--shares",
     multiple=True,
@@ -58,7 +61,7 @@ def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **
     settings = {
         "bounds": _per_column(given["bounds"], "--bounds"),
         "categories": _per_column(given["categories"], "--categories"),
-        "drop": given["drop"],
+        "identifiers": given["identifiers"],
         "reading": options.reading_of(given),
     }
     shares = {name: value[0] for name, value in _per_column(given["shares"], "--shares").items()}

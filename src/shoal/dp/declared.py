@@ -88,16 +88,16 @@ def declared(
     table: Any,
     bounds: Mapping[str, Sequence[float]] | None,
     categories: Mapping[str, Sequence[Any]] | None,
-    drop: Sequence[str] | str,
+    identifiers: Sequence[str] | str,
     reading: Mapping[str, Any] | None,
 ) -> tuple[Table, list[Public], dict[str, Labels]]:
     """Read the declared columns; return the table, the declaration of each column, and the codes of its records."""
     source = read(table, **(reading or {}))
     bounds, categories = dict(bounds or {}), dict(categories or {})
-    _check_names(source, [*bounds, *categories, *as_names(drop)])
+    _check_names(source, [*bounds, *categories, *as_names(identifiers)])
     if source.n_records == 0:
         raise ParameterError("The table has no records, so there is nothing to release.")
-    dropped = set(as_names(drop))
+    dropped = set(as_names(identifiers))
     columns = [_public(source, name, bounds, categories) for name in source.names if name not in dropped]
     if not columns:
         raise SchemaError("All columns are dropped, so there is nothing to release.")

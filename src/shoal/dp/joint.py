@@ -38,7 +38,7 @@ def joint(
     bounds: Mapping[str, Sequence[float]] | None = None,
     *,
     categories: Mapping[str, Sequence[Any]] | None = None,
-    drop: Sequence[str] | str = (),
+    identifiers: Sequence[str] | str = (),
     depth: int | None = None,
     reading: Mapping[str, Any] | None = None,
 ) -> DpRelease:
@@ -46,7 +46,7 @@ def joint(
 
     Parameters
     ----------
-    table, epsilon, bounds, categories, drop, reading
+    table, epsilon, bounds, categories, identifiers, reading
         As for `marginals`. At least one column must be numeric.
     depth : int, optional
         Number of times the cells are halved, which gives 2**depth cells. By default `best_depth` of n, epsilon and the
@@ -77,7 +77,7 @@ def joint(
     (200, True)
     """
     budget = Budget(epsilon)
-    source, columns, codes = declared(table, bounds, categories, drop, reading)
+    source, columns, codes = declared(table, bounds, categories, identifiers, reading)
     numeric = [column.name for column in columns if isinstance(column, Numeric)]
     if not numeric:
         raise SchemaError(

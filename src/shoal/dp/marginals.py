@@ -28,7 +28,7 @@ def marginals(
     bounds: Mapping[str, Sequence[float]] | None = None,
     *,
     categories: Mapping[str, Sequence[Any]] | None = None,
-    drop: Sequence[str] | str = (),
+    identifiers: Sequence[str] | str = (),
     shares: Mapping[str, float] | None = None,
     k: int | None = None,
     reading: Mapping[str, Any] | None = None,
@@ -46,7 +46,7 @@ def marginals(
     categories : dict of str to list
         Possible values of each nominal column, known without looking at the data; published in this type and spelling.
         1, 1.0 and "1" are the same value. Other values become missing.
-    drop : sequence of str
+    identifiers : sequence of str
         Columns that are not published. Every column must be declared or dropped.
     shares : dict of str to float, optional
         Relative shares of epsilon: a column with 2 gets twice as much as one with 1, the default.
@@ -81,7 +81,7 @@ def marginals(
     (200, {'age': 0.5, 'sex': 0.5})
     """
     budget = Budget(epsilon)
-    source, columns, codes = declared(table, bounds, categories, drop, reading)
+    source, columns, codes = declared(table, bounds, categories, identifiers, reading)
     parts = _parts([column.name for column in columns], shares)
     n = source.n_records
     order = np.random.default_rng()  # seeded by the operating system: the order of rows must reveal nothing
