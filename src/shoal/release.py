@@ -7,7 +7,7 @@ If the recount does not confirm a guarantee, an error is raised and nothing is r
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from inspect import signature
@@ -25,8 +25,8 @@ from shoal.constraints.constraints import constraints_of
 from shoal.constraints.histories import Histories, Linking, Plan, plan_of
 from shoal.constraints.joined_classes import joined_where_alike
 from shoal.constraints.linked_cells import Guards, linked_cells
-from shoal.engines.disk.disk_records import execute_on_disk
-from shoal.engines.spark.spark_records import execute_on_spark
+from shoal.engines.disk.disk_records import check_disk_job, execute_on_disk
+from shoal.engines.spark.spark_records import execute_on_spark, planned
 from shoal.errors import ParameterError, SchemaError
 from shoal.in_memory import RecordsInMemory, TableMeasures
 from shoal.job import Job
@@ -450,6 +450,16 @@ def run(
     return Assignment.of(job, table, save_job=save_job, force=force).carry_out(threads=threads, progress=progress)
 
 
+class DryRun(NamedTuple):
+    """What would be done: the schema, in words what is read and where cells are made, what is left out or linked."""
+
+    schema: Schema
+    table: str
+    cells: str
+    n_left_out: int = 0
+    linking: Linking | None = None
+
+
 @dataclass(frozen=True)
 class Assignment:
     """A job with its table, how that is read, and the destination of its release, checked before any work."""
@@ -487,24 +497,63 @@ class Assignment:
 
     def carry_out(self, *, threads: int | None = None, progress: Progress | None = None) -> Release:
         """Make the release by the engine that the job chooses; write it where the job says, and close it then."""
-        release = _MAKERS[self.job.chosen_engine](self, threads, progress)
+        release = _MAKERS[self.job.chosen_engine].make(self, threads, progress)
         if self.destination is not None:
             with release:
                 release.write_to(self.destination)
         return release
 
-    def _in_memory(self, threads: int | None, progress: Progress | None) -> Release:
-        return execute_job(self.job, read(self.table, **self.reading), threads=threads, progress=progress)
-
-    def _on_disk(self, threads: int | None, progress: Progress | None) -> Release:
-        place = None if self.destination is None else self.destination.table
-        target = Path(os.path.realpath(place)) if isinstance(place, Path) else None
-        source = open_batches(self.table, **self.reading)
-        return execute_on_disk(self.job, source, threads=threads, progress=progress, target=target)
-
-    def _on_spark(self, threads: int | None, progress: Progress | None) -> Release:
-        return execute_on_spark(self.job, self.table, self.reading, threads=threads, progress=progress)
+    def plan(self) -> DryRun:
+        """Return what would be done, or raise what can be found wrong before cells are made."""
+        return _MAKERS[self.job.chosen_engine].plan(self)
 
 
-_MAKERS = {"memory": Assignment._in_memory, "disk": Assignment._on_disk, "spark": Assignment._on_spark}
-"""What makes a release, by the name of the engine."""
+def _make_in_memory(asked: Assignment, threads: int | None, progress: Progress | None) -> Release:
+    return execute_job(asked.job, read(asked.table, **asked.reading), threads=threads, progress=progress)
+
+
+def _plan_in_memory(asked: Assignment) -> DryRun:
+    table = read(asked.table, **asked.reading)
+    schema, n_groups, linking = outlook(asked.job, table)
+    what = f"{table.n_records:,} records, {len(table.names)} columns"
+    one, many = ("stratum", "strata") if linking is None else ("pattern", "patterns")
+    return DryRun(schema, what, f"in {n_groups:,} {one if n_groups == 1 else many}", table.n_left_out, linking)
+
+
+def _make_on_disk(asked: Assignment, threads: int | None, progress: Progress | None) -> Release:
+    place = None if asked.destination is None else asked.destination.table
+    target = Path(os.path.realpath(place)) if isinstance(place, Path) else None
+    source = open_batches(asked.table, **asked.reading)
+    return execute_on_disk(asked.job, source, threads=threads, progress=progress, target=target)
+
+
+def _plan_on_disk(asked: Assignment) -> DryRun:
+    source = open_batches(asked.table, **asked.reading)
+    schema = check_disk_job(asked.job, source)
+    what = f"{source.n_records:,} records, {len(source.names)} columns, in batches"
+    return DryRun(schema, what, "in blocks on disk; the records have not been checked", source.n_left_out)
+
+
+def _make_on_spark(asked: Assignment, threads: int | None, progress: Progress | None) -> Release:
+    return execute_on_spark(asked.job, asked.table, asked.reading, threads=threads, progress=progress)
+
+
+def _plan_on_spark(asked: Assignment) -> DryRun:
+    schema, frame = planned(asked.job, asked.table, asked.reading)
+    what = f"{len(frame.columns)} columns, on Spark"
+    return DryRun(schema, what, "in blocks on Spark; the records have not been checked")
+
+
+class _Maker(NamedTuple):
+    """What makes a release, and what says beforehand how."""
+
+    make: Callable[[Assignment, int | None, Progress | None], Release]
+    plan: Callable[[Assignment], DryRun]
+
+
+_MAKERS = {
+    "memory": _Maker(_make_in_memory, _plan_in_memory),
+    "disk": _Maker(_make_on_disk, _plan_on_disk),
+    "spark": _Maker(_make_on_spark, _plan_on_spark),
+}
+"""The makers of releases, by the name of the engine in `shoal.job.engines`."""

@@ -6,20 +6,17 @@ import click
 
 from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
-from shoal.columns.schema import Role, Schema
-from shoal.engines.disk.disk_records import check_disk_job
-from shoal.engines.spark.spark_records import planned
+from shoal.columns.schema import Role
 from shoal.errors import ParameterError
 from shoal.interrupts import report_what_is_written
-from shoal.job import Input, Job
+from shoal.job import Job
 from shoal.measures.histories import SeriesVerdict
 from shoal.measures.linked import Linked
 from shoal.measures.recount import Verdict
 from shoal.output.release import Release
 from shoal.output.report.sentences import reached_in_words, rest_in_words
-from shoal.release import Assignment, outlook
-from shoal.sources import read, shown
-from shoal.sources.batches import open_batches
+from shoal.release import Assignment
+from shoal.sources import shown
 from shoal.sources.clean import printable
 from shoal.sources.standard_input import DASH
 
@@ -42,7 +39,7 @@ def run_and_tell(
     assert assignment.destination is not None
     places = assignment.destination.places
     if dry_run:
-        tell_plan(job, places)
+        tell_plan(assignment, places)
         return
     name = shown(job.input.path)
     with warned() as texts, showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
@@ -203,51 +200,26 @@ def truth_in_words(verdict: Verdict) -> dict[str, str]:
     }
 
 
-def tell_plan(job: Job, places: Iterable[str]) -> None:
+def tell_plan(assignment: Assignment, places: Iterable[str]) -> None:
     """Print what would be done, after all checks that are possible before cells are made."""
-    assert job.input is not None
-    plans = {"memory": _memory_plan, "disk": _disk_plan, "spark": _spark_plan}
-    schema, lines = plans[job.chosen_engine](job, job.input)
-    for role in Role:
-        named = [f"{c.name} ({c.kind})" if role is Role.QUASI else c.name for c in schema.having(role)]
-        if named:
-            lines[str(role)] = ", ".join(named)
+    job = assignment.job
+    with showing(f"reading {shown(assignment.table)}", "") as _:
+        plan = assignment.plan()
+    named = {
+        str(role): [f"{c.name} ({c.kind})" if role is Role.QUASI else c.name for c in plan.schema.having(role)]
+        for role in Role
+    }
     helpers = {"subject": job.roles.subject, "household": job.roles.household, "weights": job.roles.weights}
-    lines |= {title: name for title, name in helpers.items() if name}
-    lines |= {f"{model.name}: {printable(model.column)}": model.promise for model in job.models}
-    facts({**lines, "would write": ", ".join(places)}, err=_is_taken(job))
+    facts(
+        {
+            "would read": f"{assignment.table}: {plan.table}{left_out_in_words(plan.n_left_out)}",
+            "would group": f"by {job.method}, k = {job.k}, {plan.cells}",
+            **({} if plan.linking is None else {"would link": rest_in_words(plan.linking)}),
+            **{role: ", ".join(names) for role, names in named.items() if names},
+            **{title: name for title, name in helpers.items() if name},
+            **{f"{model.name}: {printable(model.column)}": model.promise for model in job.models},
+            "would write": ", ".join(places),
+        },
+        err=_is_taken(job),
+    )
     click.echo("Nothing was written.", err=_is_taken(job))
-
-
-def _memory_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
-    """Return the schema and what would be read and grouped, having read the table."""
-    with showing(f"reading {shown(given.path)}", "") as _:
-        table = read(given.path, **given.reading())
-    schema, n_groups, linking = outlook(job, table)
-    groups = counted(n_groups, "stratum", "strata") if linking is None else counted(n_groups, "pattern")
-    return schema, {
-        "would read": f"{given.path}: {table.n_records:,} records, {len(table.names)} columns"
-        + left_out_in_words(table.n_left_out),
-        "would group": f"by {job.method}, k = {job.k}, in {groups}",
-        **({} if linking is None else {"would link": rest_in_words(linking)}),
-    }
-
-
-def _disk_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
-    """Return the schema and what would be read and grouped, without reading any record."""
-    source = open_batches(given.path, **given.reading())
-    schema = check_disk_job(job, source)
-    return schema, {
-        "would read": f"{given.path}: {source.n_records:,} records, {len(source.names)} columns, in batches"
-        + left_out_in_words(source.n_left_out),
-        "would group": f"by {job.method}, k = {job.k}, in blocks on disk; the records have not been checked",
-    }
-
-
-def _spark_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
-    """Return the schema and what would be read and grouped, without reading any record."""
-    schema, frame = planned(job, given.path, given.reading())
-    return schema, {
-        "would read": f"{given.path}: {len(frame.columns)} columns, on Spark",
-        "would group": f"by {job.method}, k = {job.k}, in blocks on Spark; the records have not been checked",
-    }

@@ -1,6 +1,6 @@
 """Engines: what can make a release, and what each can do, as data for jobs, checks, help and docs."""
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from shoal.errors import ParameterError
 from shoal.settings import OneOf
@@ -16,6 +16,10 @@ class EngineFacts(NamedTuple):
     reads: str
     writes: str
 
+    place: Literal["anywhere", "in parts", "on Spark"] = "anywhere"
+    """Where its releases can go (`shoal.output.destination`): to all files and databases, to files that are written and
+    read back in parts, or to what Spark writes."""
+
     in_blocks: bool = False
     """Whether cells are made block by block (`shoal.engines.blocks`): what `LIMITS` there lists is refused then, the
     order of the input is not kept, and the table of the release is no frame in memory."""
@@ -30,6 +34,7 @@ ENGINES = {
         "a part of them at a time, for files larger than memory",
         "a Parquet, Arrow or CSV file, a folder of Parquet files",
         "a Parquet, Arrow or CSV file",
+        place="in parts",
         in_blocks=True,
         takes_memory=True,
     ),
@@ -37,6 +42,7 @@ ENGINES = {
         "on a Spark cluster",
         "a Spark DataFrame, a Parquet file, a folder of Parquet files",
         "a folder of Parquet files, a table of Spark's catalogue",
+        place="on Spark",
         in_blocks=True,
     ),
 }

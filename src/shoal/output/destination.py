@@ -115,7 +115,7 @@ class Destination:
         _check_bound(asked)
         if ENGINES[engine].in_blocks:
             _check_blocks(asked, engine)
-        table = _TABLES[engine](asked, tuple(partition_by))
+        table = _TABLES[ENGINES[engine].place](asked, tuple(partition_by))
         return Destination(table, asked, None if save_job is None else Path(save_job), force)
 
     @property
@@ -295,8 +295,8 @@ def _on_spark(asked: Writing, partition_by: tuple[str, ...]) -> OnSpark:
 
 
 _TABLES: dict[str, Callable[[Writing, tuple[str, ...]], TablePlace]] = {
-    "memory": _anywhere,
-    "disk": _in_parts,
-    "spark": _on_spark,
+    "anywhere": _anywhere,
+    "in parts": _in_parts,
+    "on Spark": _on_spark,
 }
-"""What returns the place of the table, or refuses it, by the engine that writes it."""
+"""What returns the place of the table, or refuses it, by the places of an engine."""
