@@ -139,12 +139,12 @@ def measure_worker(batch, n, say):
         return {"batch": batch, "n": n, "per_second": None}
     from redis import Redis
 
-    from shoal.stream.redis_worker import ID, Limits, Names, Worker
+    from shoal.stream.redis_worker import ID, RedisSettings, Worker
 
     with running_redis() as socket, Redis(unix_socket_path=socket) as redis:
         add_entries(redis, n)
         stream = Stream(K, delay=1000, quasi_identifiers=list("abcde"), other=["n"], tracked=[ID])
-        worker = Worker(redis, stream, Names("in", "out"), limits=Limits(batch=batch))
+        worker = Worker(redis, stream, RedisSettings.of("in", "out", batch=batch))
         worker.acquire()
         before = time.process_time(), redis_seconds(redis), time.perf_counter()
         while worker.step(0):
@@ -171,12 +171,12 @@ def measure_arrivals(rate, seconds, say):
         return {"rate": rate, "seconds": seconds, "largest_lag": None}
     from redis import Redis
 
-    from shoal.stream.redis_worker import ID, Names, Worker
+    from shoal.stream.redis_worker import ID, RedisSettings, Worker
 
     n = int(rate * seconds)
     with running_redis() as socket, Redis(unix_socket_path=socket) as redis:
         stream = Stream(K, delay=1000, quasi_identifiers=list("abcde"), other=["n"], tracked=[ID])
-        worker = Worker(redis, stream, Names("in", "out"))
+        worker = Worker(redis, stream, RedisSettings.of("in", "out"))
         worker.acquire()
         lags, steps, own, begin = [], 0, time.process_time(), time.perf_counter()
         with subprocess.Popen([sys.executable, "-c", PRODUCER, socket, str(n), str(rate)]):

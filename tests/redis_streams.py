@@ -14,9 +14,12 @@ from waits import wait_until
 
 redis = pytest.importorskip("redis")
 
-from shoal.stream.redis_worker import FIELD, ID, Limits, Names, Worker  # noqa: E402 - only where redis is installed
+from shoal.stream.redis_worker import FIELD, ID, RedisSettings, Worker  # noqa: E402 - only where redis is installed
+from shoal.stream.redis_worker.redis_keys import Keys  # noqa: E402
 
-NAMES = Names("in", "out", "aside")
+NAMES = ("in", "out", "aside")
+LIMITS = ("patience", "to_length", "side_length", "trim_source")
+KEYS = Keys.of(RedisSettings.of("in", "out", side="aside"))
 RULES = {"quasi_identifiers": ["x", "y"], "confidential": ["n"], "delay": 40}
 
 
@@ -60,9 +63,11 @@ def by_object(records, k=5, **rules):
 
 
 def worker_on(connection, k=5, names=NAMES, begin=None, batch=1000, lease=0.05, **rules):
-    limits = {name: rules.pop(name) for name in list(rules) if name in Limits.__dataclass_fields__}
+    limits = {name: rules.pop(name) for name in list(rules) if name in LIMITS}
     stream = Stream(k, tracked=[ID], **{**RULES, **rules})
-    return Worker(connection, stream, names, begin=begin, limits=Limits(batch=batch, lease=lease, **limits))
+    source, target, *side = names
+    limits |= {"batch": batch, "lease": lease, "side": side[0] if side else None}
+    return Worker(connection, stream, RedisSettings.of(source, target, **limits), begin=begin)
 
 
 def use_up(worker):

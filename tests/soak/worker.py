@@ -41,10 +41,12 @@ from shoal.errors import ParameterError
 from shoal.stream import Stream
 from shoal.stream.batches import one_batch
 from shoal.stream.pipe.lines import Form, Reader, Reading, Writer
-from shoal.stream.redis_worker import FIELD, ID, Limits, Names, Worker, scripts
+from shoal.stream.redis_worker import FIELD, ID, RedisSettings, Worker, scripts
+from shoal.stream.redis_worker.redis_keys import Keys
 
 K, LEASE = 5, 0.4
-NAMES = Names("in", "out", "aside")
+NAMES = {"source": "in", "target": "out", "side": "aside"}
+KEYS = Keys.of(RedisSettings.of(**NAMES))
 RULES = {"quasi_identifiers": ["x", "y"], "other": ["n"], "delay": 60, "on_error": "side", "tracked": [ID]}
 ENDED = (0, -signal.SIGKILL, -signal.SIGTERM)  # the last one if it was asked to end before it had begun
 KILLS = ("worker killed", "redis killed", "connections killed")
@@ -82,8 +84,8 @@ def work(socket, batch, seed):
     random.seed(seed)
     logging.disable()
     with connected(socket, username="worker", password="worker") as connection:
-        limits = Limits(batch=batch, lease=LEASE, patience=300)
-        worker = Worker(connection, Stream(K, **RULES), NAMES, limits=limits)
+        settings = RedisSettings.of(**NAMES, batch=batch, lease=LEASE, patience=300)
+        worker = Worker(connection, Stream(K, **RULES), settings)
         signal.signal(signal.SIGTERM, lambda *_: worker.stop())
         try:
             worker.run(0.2)
@@ -223,11 +225,11 @@ class Chaos:
 
     def _group_deleted(self):
         with connected(self._server.socket) as connection:
-            connection.xgroup_destroy("in", NAMES.group)
+            connection.xgroup_destroy("in", RedisSettings.of(**NAMES).group)
 
     def _source_trimmed(self):
         with connected(self._server.socket) as connection:
-            used = json.loads(connection.hget(NAMES.state, "head")[4:])["notes"]["last"]
+            used = json.loads(connection.hget(KEYS.state, "head")[4:])["notes"]["last"]
             connection.xtrim("in", minid=used, approximate=False)
 
     def end(self):
@@ -258,7 +260,7 @@ def undisturbed(n):
 def compared(socket, n):
     """Use up what is left, and compare with what a quiet evening gives; return the counts."""
     with connected(socket) as connection:
-        worker = Worker(connection, Stream(K, **RULES), NAMES, limits=Limits(lease=LEASE))
+        worker = Worker(connection, Stream(K, **RULES), RedisSettings.of(**NAMES, lease=LEASE))
         time.sleep(LEASE)
         worker.run(until_empty=True)
         released = [fields[FIELD] for _, fields in connection.xrange("out")]

@@ -13,12 +13,12 @@ from shoal.errors import OutageError, ParameterError
 
 redis = pytest.importorskip("redis")
 
-from redis_streams import NAMES, aside, by_object, fill, running, use_up, worker_on, written  # noqa: E402 - only with redis
+from redis_streams import KEYS, aside, by_object, fill, running, use_up, worker_on, written  # noqa: E402 - only with redis
 from shoal.stream.redis_worker import FIELD, scripts, worker  # noqa: E402
 
 TEXTS = " ".join(text for name, text in vars(scripts).items() if name.isupper())
 COMMANDS = [*sorted(set(re.findall(r"(?:call|attempt)\('([A-Z]+)'", TEXTS))), "XREAD"]
-TIDY = {"target_length": 10**6, "side_length": 10**6, "trim_source": True, "on_error": "side"}
+TIDY = {"to_length": 10**6, "side_length": 10**6, "trim_source": True, "on_error": "side"}
 NEWEST = "18446744073709551615-18446744073709551610"
 """An id after which only five more can follow."""
 
@@ -38,7 +38,7 @@ def user(connection, server):
 def kept(connection):
     """Return all that a commit writes: both outputs, and the state without the lease and what is staged."""
     beside = (b"token", b"released:", b"aside:")
-    state = {name: text for name, text in connection.hgetall(NAMES.state).items() if not name.startswith(beside)}
+    state = {name: text for name, text in connection.hgetall(KEYS.state).items() if not name.startswith(beside)}
     return connection.xrange("out"), connection.xrange("aside"), state
 
 
@@ -69,13 +69,13 @@ def test_without_the_right_to_a_command_nothing_is_committed_and_nothing_lost(co
     one.step(0)
     user(f"-{command}")
     reason = refusal(connection, one)
-    connection.delete(NAMES.lease)
+    connection.delete(KEYS.lease)
     other = worker_on(user(f"-{command}"), batch=50, **TIDY)
 
     assert "denied" in refusal(connection, other)
     assert "denied" in reason or command == "HINCRBY"  # which only the beginning of a lease needs
     user()
-    connection.delete(NAMES.lease)
+    connection.delete(KEYS.lease)
     use_up(worker_on(user(), batch=50, **TIDY))
     assert written(connection) == by_object(records)
     assert [number for _, number, _ in aside(connection)] == [bad]
@@ -88,7 +88,7 @@ def test_a_command_that_redis_lacks_is_refused_before_anything_is_committed(comm
 
         with pytest.raises(ParameterError, match=r"lacks a command.*rename-command"):
             use_up(one)
-        assert not connection.hexists(NAMES.state, "step")
+        assert not connection.hexists(KEYS.state, "step")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_without_the_right_to_a_key_nothing_is_committed_and_nothing_lost(keys, 
 
     assert "denied" in refusal(connection, one)
     user()
-    connection.delete(NAMES.lease)
+    connection.delete(KEYS.lease)
     use_up(worker_on(user(), batch=50, **TIDY))
     assert written(connection) == by_object(records)
     assert [number for _, number, _ in aside(connection)] == [bad]
@@ -130,7 +130,7 @@ def test_a_stream_whose_ids_run_out_within_a_commit_takes_nothing_of_it(name, si
     connection.xadd(name, {FIELD: "{}"}, id=NEWEST)
 
     assert f"XADD {name}" in refusal(connection, worker_on(connection, on_error="side", delay=200))
-    connection.delete(name, NAMES.lease)
+    connection.delete(name, KEYS.lease)
     use_up(worker_on(connection, on_error="side", delay=200))
     assert written(connection) == by_object(records, delay=200)
     assert [number for _, number, _ in aside(connection)] == bad
@@ -207,12 +207,12 @@ def test_what_a_worker_staged_and_did_not_commit_is_not_written(connection, monk
     monkeypatch.setattr(one, "_ask", lost)
     with pytest.raises(OutageError):
         one.finish()
-    assert any(name.startswith(b"released:") for name in connection.hkeys(NAMES.state))
-    connection.delete(NAMES.lease)
+    assert any(name.startswith(b"released:") for name in connection.hkeys(KEYS.state))
+    connection.delete(KEYS.lease)
     use_up(worker_on(connection, delay=200))
 
     assert written(connection) == by_object(records, delay=200)
-    assert set(connection.hkeys(NAMES.state)) == {b"token", b"step", b"head"}
+    assert set(connection.hkeys(KEYS.state)) == {b"token", b"step", b"head"}
 
 
 def test_where_a_worker_begins_is_counted_some_bytes_at_a_time(connection, monkeypatch):

@@ -17,7 +17,7 @@ redis = pytest.importorskip("redis")
 
 import redis_streams  # noqa: E402 - only with redis
 from redis_streams import by_object, fill, use_up, worker_on, written  # noqa: E402
-from shoal.stream.redis_worker import FIELD, Names  # noqa: E402
+from shoal.stream.redis_worker import FIELD  # noqa: E402
 
 
 def command(socket, *more, k=5):
@@ -227,8 +227,8 @@ def cluster(tmp_path_factory):
 def test_a_cluster_is_served_where_the_names_have_a_tag_and_refused_otherwise(cluster):
     records = fill(cluster, 300, name="{in}")
     with pytest.raises(ParameterError, match=r"cluster.*same slot.*\{in\}-safe"):
-        worker_on(cluster, names=Names("in", "out", "aside")).step(0)
-    names = Names("{in}", "{in}-safe", "{in}-aside")
+        worker_on(cluster, names=("in", "out", "aside")).step(0)
+    names = ("{in}", "{in}-safe", "{in}-aside")
     one = worker_on(cluster, names=names, batch=50, trim_source=True)
     one.step(0)
     one.step(0)
@@ -241,7 +241,7 @@ def test_a_cluster_is_served_where_the_names_have_a_tag_and_refused_otherwise(cl
 def test_a_cluster_that_lacks_a_slot_is_an_outage_that_passes(cluster):
     cluster.flushall()
     records = fill(cluster, 100, name="{in}")
-    names = Names("{in}", "{in}-safe", "{in}-aside")
+    names = ("{in}", "{in}-safe", "{in}-aside")
     one = worker_on(cluster, names=names, batch=50)
     one.step(0)
     slot = cluster.execute_command("CLUSTER", "KEYSLOT", "{in}")
@@ -269,7 +269,7 @@ def test_a_worker_at_the_wrong_node_of_a_cluster_waits_and_names_the_right_one(t
         wait_for_cluster(other)
         slot = one.execute_command("CLUSTER", "KEYSLOT", "{in}")
         wrong, right = (one, other) if slot > 8191 else (other, one)
-        names = Names("{in}", "{in}-safe", "{in}-aside")
+        names = ("{in}", "{in}-safe", "{in}-aside")
         records = fill(right, 100, name="{in}")
         with pytest.raises(OutageError, match=f"another node .*:{address[1]}" if wrong is one else "another node"):
             worker_on(wrong, names=names).step(0)

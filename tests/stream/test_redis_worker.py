@@ -18,8 +18,8 @@ from waits import LIMIT, wait_until
 
 redis = pytest.importorskip("redis")
 
-from redis_streams import NAMES, aside, by_object, fill, running, use_up, worker_on, written  # noqa: E402 - only with redis
-from shoal.stream.redis_worker import FIELD, Limits, Names  # noqa: E402
+from redis_streams import KEYS, aside, by_object, fill, running, use_up, worker_on, written  # noqa: E402 - only with redis
+from shoal.stream.redis_worker import FIELD  # noqa: E402
 from shoal.stream.redis_worker.replies import FencedError  # noqa: E402
 
 KILLS = int(os.environ.get("SHOAL_KILLS", "6"))
@@ -56,7 +56,7 @@ def test_killed_at_random_moments_it_neither_loses_nor_doubles_a_tuple(connectio
         process.kill()
         process.join()
         process.close()
-        wait_until(lambda: not connection.exists(NAMES.lease))
+        wait_until(lambda: not connection.exists(KEYS.lease))
     use_up(worker_on(connection))
 
     assert written(connection) == by_object(records)
@@ -82,11 +82,11 @@ def test_a_step_writes_what_has_changed_and_not_the_whole_state(connection):
     worker = worker_on(connection, batch=1000, delay=2000)
     worker.step(0)
     worker.step(0)
-    worker.limits = Limits(batch=10, lease=1)
+    worker.settings = worker.settings.model_copy(update={"batch": 10, "lease": 1})
     worker._next = None
-    before = {name: len(content) for name, content in connection.hgetall(NAMES.state).items()}
+    before = {name: len(content) for name, content in connection.hgetall(KEYS.state).items()}
     worker.step(0)
-    after = {name: len(content) for name, content in connection.hgetall(NAMES.state).items()}
+    after = {name: len(content) for name, content in connection.hgetall(KEYS.state).items()}
     changed = sum(size for name, size in after.items() if before.get(name) != size or name == b"head")
 
     assert sum(after.values()) > 50_000
@@ -146,7 +146,7 @@ def test_entries_removed_before_a_worker_began_or_after_it_has_read_them_are_not
 def test_a_state_that_was_lost_is_not_taken_for_a_beginning(connection):
     fill(connection, 200)
     worker_on(connection, batch=150).step(0)
-    connection.delete(NAMES.state, NAMES.lease)
+    connection.delete(KEYS.state, KEYS.lease)
     with pytest.raises(ParameterError, match="no state"):
         worker_on(connection).step(0)
     before = connection.xlen("out")
@@ -156,7 +156,7 @@ def test_a_state_that_was_lost_is_not_taken_for_a_beginning(connection):
     assert worker.n_lost == 0
 
 
-@pytest.mark.parametrize("name", ["in", "out", "aside", NAMES.state, NAMES.lease])
+@pytest.mark.parametrize("name", ["in", "out", "aside", KEYS.state, KEYS.lease])
 def test_a_key_of_another_type_is_refused_before_anything_is_taken(name, connection):
     if name != "in":
         fill(connection, 50)
@@ -233,7 +233,7 @@ def test_a_second_worker_stands_by_and_one_that_was_replaced_commits_nothing(con
     one.step(0)
 
     assert other.acquire() == one.name
-    connection.delete(NAMES.lease)  # it was not heard of for too long
+    connection.delete(KEYS.lease)  # it was not heard of for too long
     assert other.acquire() is None
     before = connection.xlen("out")
     with pytest.raises(FencedError):
@@ -259,9 +259,9 @@ def test_a_damaged_state_is_refused(field, connection):
     worker = worker_on(connection)
     worker.step(0)
     worker.release()
-    fields = connection.hgetall(NAMES.state)
+    fields = connection.hgetall(KEYS.state)
     name = next(name for name in fields if name.startswith(field[:5]))
-    connection.hset(NAMES.state, name, fields[name][:-1] + b"?")
+    connection.hset(KEYS.state, name, fields[name][:-1] + b"?")
     with pytest.raises(Exception, match="damaged"):
         worker_on(connection).step(0)
 
@@ -318,7 +318,7 @@ def test_an_age_is_kept_while_bad_entries_keep_coming(connection):
 
 def test_the_streams_are_trimmed_on_request(connection):
     fill(connection, 2000)
-    worker = use_up(worker_on(connection, batch=100, target_length=100, trim_source=True))
+    worker = use_up(worker_on(connection, batch=100, to_length=100, trim_source=True))
 
     assert connection.xlen("in") == 0
     assert connection.xlen("out") < 500
@@ -351,7 +351,7 @@ def test_a_redis_that_takes_nothing_is_an_outage_that_passes(setting, words, con
     try:
         with pytest.raises(OutageError, match=words):
             worker.step(0)
-        worker.limits = Limits(batch=100, lease=1, patience=0)
+        worker.settings = worker.settings.model_copy(update={"batch": 100, "lease": 1, "patience": 0})
         with pytest.raises(OutageError, match="Nothing is lost"):
             worker.run()
     finally:
@@ -405,8 +405,8 @@ def test_sigterm_ends_the_command_after_a_step_and_lets_the_next_one_in(connecti
         process.send_signal(signal.SIGTERM)
 
         assert process.wait(LIMIT) == 0
-    assert connection.exists(NAMES.lease) == 0
-    use_up(worker_on(connection, names=Names("in", "out")))
+    assert connection.exists(KEYS.lease) == 0
+    use_up(worker_on(connection, names=("in", "out")))
     assert written(connection) == by_object(records)
 
 

@@ -58,7 +58,7 @@ def command(**given: Any) -> None:
     the current step; waiting tuples are kept in Redis.
     """
     try:
-        from shoal.stream.redis_worker import ID, Limits, Names, Worker
+        from shoal.stream.redis_worker import ID, Worker
     except ModuleNotFoundError:
         raise ParameterError(f"The worker needs redis: {install('redis')}.") from None
 
@@ -73,11 +73,9 @@ def command(**given: Any) -> None:
     redis_of = None if job.stream is None else job.stream.redis
     if redis_of is None:
         raise ParameterError("The job has no table [stream.redis]. Say there which stream is read and which written.")
-    limits = Limits(**{name: getattr(redis_of, name) for name in Limits.__dataclass_fields__})
-    names = Names(redis_of.source, redis_of.target, redis_of.side, redis_of.group)
-    observing = observed(given["log_form"], given["metrics"], stream=names.source, group=names.group)
+    observing = observed(given["log_form"], given["metrics"], stream=redis_of.source, group=redis_of.group)
     with observing as monitor, _connection(given["url"] or redis_of.url) as redis:
-        worker = Worker(redis, stream, names, limits=limits, begin=given["begin"], monitor=monitor)
+        worker = Worker(redis, stream, redis_of, begin=given["begin"], monitor=monitor)
         with asking(worker.stop):
             worker.run(until_empty=given["until_empty"], finish=given["finish"])
 

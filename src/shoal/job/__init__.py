@@ -187,6 +187,11 @@ class RedisSettings(Settings):
     side_length: Whole | None = Field(None, ge=1, description="trim the side stream to about this length")
     trim_source: bool = Field(False, strict=True, description="remove entries from the source once they are committed")
 
+    @staticmethod
+    def of(source: str, target: str, **settings: Any) -> "RedisSettings":
+        """Return these settings, or raise `ParameterError` naming the invalid ones."""
+        return validated(RedisSettings, {"from": source, "to": target, **settings})
+
 
 class StreamRules(Settings):
     """When a tuple of a stream is due, and what its window does."""

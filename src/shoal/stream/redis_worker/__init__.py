@@ -5,7 +5,8 @@ released, what went to the side output, and how the state has changed. A failure
 after it, everything is committed. A worker without the lease cannot commit. Needs the extra ``redis`` and Redis 7.
 """
 
-from shoal.stream.redis_worker.redis_keys import FIELD, ID, Limits, Names
+from shoal.job import RedisSettings
+from shoal.stream.redis_worker.redis_keys import FIELD, ID
 from shoal.stream.redis_worker.worker import Worker
 
-__all__ = ["FIELD", "ID", "Limits", "Names", "Worker"]
+__all__ = ["FIELD", "ID", "RedisSettings", "Worker"]

@@ -1,6 +1,8 @@
-"""Redis keys: the names of a worker in Redis, and its limits."""
+"""Redis keys: what a worker uses in Redis, and how entries and steps are made of bytes."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
+
+from shoal.job import RedisSettings
 
 ID = "shoal:id"
 """The column that holds the entry id of a tuple. It appears in the side output only."""
@@ -12,52 +14,22 @@ STEP_BYTES = 1 << 22
 """Size from which on a step takes no further entry, and of the pieces in which much is sent to Redis."""
 
 
-@dataclass(frozen=True)
-class Names:
-    """The keys of a worker in Redis. A cluster needs all in one slot: names with a tag, as in ``{visits}-safe``."""
+class Keys(NamedTuple):
+    """The keys of the scripts, in their order. A cluster needs all in one slot: a tag in them, as in ``{visits}-safe``.
 
-    source: str
-    target: str
-    side: str | None = None
-    group: str = "shoal"
-
-    @property
-    def state(self) -> str:
-        """The key of the state: one for each group on a stream."""
-        return f"{self.source}:{self.group}:state"
-
-    @property
-    def lease(self) -> str:
-        """The key of the lease, which holds the name of the worker that serves the group."""
-        return f"{self.source}:{self.group}:lease"
-
-    @property
-    def keys(self) -> list[str]:
-        """The keys of the scripts, in their order; without a side output the last one is not touched."""
-        return [self.state, self.lease, self.source, self.target, self.side or self.target]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits of a worker: batch sizes, stream lengths and waiting times.
-
-    Attributes
-    ----------
-    batch : int
-        Maximum number of entries in a step.
-    lease : float
-        Seconds after which another worker takes over from one that no longer responds.
-    patience : float
-        Seconds of an outage after which the worker gives up.
-    target_length, side_length : int, optional
-        Approximate length to which the streams are trimmed (``MAXLEN ~``).
-    trim_source : bool
-        Remove entries from the source once they are committed, unless other groups read it.
+    Each group on a stream has a state, and a lease with the name of the worker that serves it. Without a side output
+    its place is the target's, and is not touched.
     """
 
-    batch: int = 1000
-    lease: float = 10.0
-    patience: float = 900.0
-    target_length: int | None = None
-    side_length: int | None = None
-    trim_source: bool = False
+    state: str
+    lease: str
+    source: str
+    target: str
+    side: str
+
+    @staticmethod
+    def of(settings: RedisSettings) -> "Keys":
+        """Return the keys of a worker."""
+        source, target = settings.source, settings.target
+        begin = f"{source}:{settings.group}"
+        return Keys(f"{begin}:state", f"{begin}:lease", source, target, settings.side or target)

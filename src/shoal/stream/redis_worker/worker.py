@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 from redis.crc import key_slot
 
 from shoal.errors import InputError, OutageError, ParameterError, ShoalError
+from shoal.job import RedisSettings
 from shoal.stream import Stream
 from shoal.stream.batches import as_binary, one_batch
 from shoal.stream.flow import TupleError
@@ -23,7 +23,7 @@ from shoal.stream.monitor import Monitor, Status
 from shoal.stream.pipe.lines import Bad, Form, LineReason, Read, Reader, Reading, Writer
 from shoal.stream.pipe.loop import LONGEST
 from shoal.stream.redis_worker import scripts
-from shoal.stream.redis_worker.redis_keys import ID, STEP_BYTES, Limits, Names
+from shoal.stream.redis_worker.redis_keys import ID, STEP_BYTES, Keys
 from shoal.stream.redis_worker.replies import ChangedError, FencedError, redis_errors
 from shoal.stream.redis_worker.source import Source, after, as_pair
 from shoal.stream.redis_worker.state_fields import StateFields
@@ -58,10 +58,8 @@ class Worker:
         A connection that returns bytes and does not retry by itself.
     stream : Stream
         The stream, with ``tracked=[ID]``. A state in Redis replaces it, if it has the same rules.
-    names : Names
-        The streams and the consumer group.
-    limits : Limits, optional
-        Batch sizes, stream lengths and waiting times.
+    settings : RedisSettings
+        The streams and the consumer group, sizes of batches and streams, and waiting times.
     begin : str, optional
         Where to begin if Redis has no state, but a group that has read entries: at the ``"first"`` entry, where the
         ``"group"`` is, or at an id. By default that is refused: the state was lost, and with it the waiting tuples.
@@ -80,9 +78,8 @@ class Worker:
         self,
         redis: "Redis",
         stream: Stream,
-        names: Names,
+        settings: RedisSettings,
         *,
-        limits: Limits | None = None,
         begin: str | None = None,
         monitor: Monitor | None = None,
     ) -> None:
@@ -93,8 +90,8 @@ class Worker:
         if ID not in stream.rules.tracked:
             raise ParameterError(f"The stream of a worker tracks the ids of entries: tracked=[{ID!r}].")
         self.redis = redis
-        self.names = names
-        self.limits = limits or Limits()
+        self.settings = settings
+        self.keys = Keys.of(settings)
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self.stream = stream
         self.n_lost = 0
@@ -115,7 +112,7 @@ class Worker:
         """Take the lease and begin from the last commit; if another worker has it, return its name."""
         self._check()
         with redis_errors():
-            taken, who = self._scripts["ACQUIRE"](self.names.keys, [self.name, self._milliseconds])
+            taken, who = self._scripts["ACQUIRE"](self.keys, [self.name, self._milliseconds])
         if not taken:
             return str(who.decode())
         self._token = int(who)
@@ -131,11 +128,11 @@ class Worker:
         if self._token is not None:
             self._token = None
             with redis_errors():
-                self._scripts["RELEASE"](self.names.keys, [self.name])
+                self._scripts["RELEASE"](self.keys, [self.name])
 
     @property
     def _milliseconds(self) -> int:
-        return max(1, int(1000 * self.limits.lease))
+        return max(1, int(1000 * self.settings.lease))
 
     def _check(self) -> None:
         """Refuse a Redis that is too old, and keys that hold something else."""
@@ -143,27 +140,27 @@ class Worker:
             server: Any = self.redis.info("server")
             version = str(server["redis_version"])
             self._check_slots(server.get("redis_mode"))
-            kinds = {key: _text(self.redis.type(key)) for key in self.names.keys}
+            kinds = {key: _text(self.redis.type(key)) for key in self.keys}
         if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_REDIS:
             raise ParameterError(f"Redis is of version {version}; the worker needs {OLDEST_REDIS[0]} or newer.")
-        expected = dict.fromkeys(self.names.keys, "stream") | {self.names.state: "hash", self.names.lease: "string"}
+        expected = dict.fromkeys(self.keys, "stream") | {self.keys.state: "hash", self.keys.lease: "string"}
         for key, kind in kinds.items():
             if kind not in ("none", expected[key]):
-                older = " It may be of an older shoal." if key == self.names.state else ""
+                older = " It may be of an older shoal." if key == self.keys.state else ""
                 raise ParameterError(
                     f"The key {key!r} in Redis is a {kind}, but a {expected[key]} is needed. Choose another name, or "
                     f"remove the key.{older}"
                 )
-        if len(set(self.names.keys[2:])) < 2 + (self.names.side is not None):
+        if len(set(self.keys[2:])) < 2 + (self.settings.side is not None):
             raise ParameterError("Source, target and side output are different streams. Give each a name of its own.")
 
     def _check_slots(self, mode: str | None) -> None:
         """Refuse a cluster that may keep the keys on several nodes, since no script can use them together."""
-        if mode == "cluster" and len({key_slot(key.encode()) for key in self.names.keys}) > 1:
-            tag = self.names.source.replace("{", "").replace("}", "")
+        if mode == "cluster" and len({key_slot(key.encode()) for key in self.keys}) > 1:
+            tag = self.keys.source.replace("{", "").replace("}", "")
             raise ParameterError(
                 f"Redis is a cluster, where a worker commits to several keys at once only if they are in the same "
-                f"slot; {', '.join(self.names.keys)} are not. Give the names of the streams the same tag in braces, as "
+                f"slot; {', '.join(self.keys)} are not. Give the names of the streams the same tag in braces, as "
                 f"in {{{tag}}} and {{{tag}}}-safe."
             )
 
@@ -195,32 +192,32 @@ class Worker:
     def _state(self) -> dict[str, bytes]:
         """Return the fields of the state."""
         with redis_errors():
-            found: Any = self.redis.hgetall(self.names.state)
+            found: Any = self.redis.hgetall(self.keys.state)
         return {name.decode(): content for name, content in found.items()}
 
     def _where_to_begin(self) -> tuple[str, int]:
         """Return after which entry a new stream begins, and how many were added up to there."""
         with redis_errors():
-            groups: Any = self.redis.xinfo_groups(self.names.source) if self.redis.exists(self.names.source) else []
-        ours = next((group for group in groups if _text(group["name"]) == self.names.group), None)
+            groups: Any = self.redis.xinfo_groups(self.keys.source) if self.redis.exists(self.keys.source) else []
+        ours = next((group for group in groups if _text(group["name"]) == self.settings.group), None)
         stands = _FIRST if ours is None else _text(ours["last-delivered-id"])
         if self._begin is None and stands != _FIRST:
             raise ParameterError(
-                f"The group {self.names.group!r} of {self.names.source!r} has read up to {stands}, but Redis has no "
-                f"state under {self.names.state!r}: the tuples that waited are not known. Restore the state; or say "
+                f"The group {self.settings.group!r} of {self.keys.source!r} has read up to {stands}, but Redis has no "
+                f"state under {self.keys.state!r}: the tuples that waited are not known. Restore the state; or say "
                 f"where to begin: --begin first takes all entries again, --begin group goes on after {stands}."
             )
         if self._begin is None:
             self._refuse_second_release([_text(group["name"]) for group in groups])
         last = {None: _FIRST, "first": _FIRST, "group": stands}.get(self._begin, self._begin or _FIRST)
         with redis_errors():
-            about: Any = self.redis.xinfo_stream(self.names.source) if self.redis.exists(self.names.source) else {}
+            about: Any = self.redis.xinfo_stream(self.keys.source) if self.redis.exists(self.keys.source) else {}
             if not about:
                 return last, 0
             newest = _text(about["last-generated-id"])
             if as_pair(last) > as_pair(newest):
                 raise ParameterError(
-                    f"The worker was to begin after {last} (--begin), but the newest entry of {self.names.source!r} is "
+                    f"The worker was to begin after {last} (--begin), but the newest entry of {self.keys.source!r} is "
                     f"{newest}, and those that follow it would not be read. Use --begin {newest}."
                 )
             n_after = about["length"] if last == _FIRST else self._n_after(last)
@@ -236,21 +233,21 @@ class Worker:
         return n
 
     def _page(self, since: str, count: int) -> Any:
-        return self.redis.xrange(self.names.source, f"({since}", count=count)
+        return self.redis.xrange(self.keys.source, f"({since}", count=count)
 
     def _refuse_second_release(self, groups: list[str]) -> None:
         """Refuse to begin where the worker of another group has released the tuples of this source before."""
         for group in groups:
-            state = replace(self.names, group=group).state
+            state = Keys.of(self.settings.model_copy(update={"group": group})).state
             with redis_errors():
-                is_another = group != self.names.group and self.redis.hexists(state, "head")
+                is_another = group != self.settings.group and self.redis.hexists(state, "head")
             if is_another:
                 raise ParameterError(
-                    f"A worker of the group {group!r} has released tuples of {self.names.source!r} before, and another "
+                    f"A worker of the group {group!r} has released tuples of {self.keys.source!r} before, and another "
                     f"group would release them a second time; two releases of a tuple can be intersected. For new "
                     f"rules, end the stream with the old ones (shoal worker --finish), and go on in the same group. Or "
-                    f"say where {self.names.group!r} begins: --begin first takes all entries again, --begin ID those "
-                    "after an id."
+                    f"say where {self.settings.group!r} begins: --begin first takes all entries again, --begin ID "
+                    "those after an id."
                 )
 
     # A step.
@@ -279,14 +276,14 @@ class Worker:
             return taken
         wait = self.stream.rules.patience(wait)
         with redis_errors():
-            found = self.redis.xread({self.names.source: self._last}, count=1, block=max(1, int(1000 * wait)))
+            found = self.redis.xread({self.keys.source: self._last}, count=1, block=max(1, int(1000 * wait)))
         return self._ask([]) if found else NOTHING
 
     def _ask(self, committed: list[Any]) -> Taken:
         """Run the script of a step; count entries that are gone; return those that are there."""
-        where = [self.names.group, self._last, self._n_read, self.limits.batch, STEP_BYTES, LONGEST]
-        lengths = [self.limits.target_length or "", self.limits.side_length or ""]
-        trim = after(self._last) if self.limits.trim_source and self._last != _FIRST else ""
+        where = [self.settings.group, self._last, self._n_read, self.settings.batch, STEP_BYTES, LONGEST]
+        lengths = [self.settings.target_length or "", self.settings.side_length or ""]
+        trim = after(self._last) if self.settings.trim_source and self._last != _FIRST else ""
         found = self._run("STEP", *where, *lengths, trim, *committed)
         added, length, first, newest, at_end, ids, lines = found
         taken = Taken(ids.split(b"\n"), lines) if ids else NOTHING
@@ -303,19 +300,19 @@ class Worker:
         assert self._token is not None
         who: list[Any] = [self.name, self._milliseconds, self._token, self._step]
         with redis_errors():
-            return self._scripts[script](self.names.keys, [*who, *rest])
+            return self._scripts[script](self.keys, [*who, *rest])
 
     def _go_on_in(self, source: Source) -> bool:
         """Go on in a source that was deleted and filled again; return whether at the entries that were just read."""
         if source.is_after(as_pair(self._last)):
-            log.warning("source-replaced", extra={"facts": {"source": self.names.source}})
+            log.warning("source-replaced", extra={"facts": {"source": self.keys.source}})
             self._lose(self._n_added - self._n_read)
             self._n_read = 0
             return True
         if self._begin is None:
             here = min(self._last, "-".join(map(str, source.newest)), key=as_pair)
             raise ParameterError(
-                f"The source {self.names.source!r} was deleted and filled again, or restored from a copy: entries up "
+                f"The source {self.keys.source!r} was deleted and filled again, or restored from a copy: entries up "
                 f"to {self._last}, where the worker is, may not have been read. None was used. Say where to go on: "
                 f"--begin first takes all entries of the source (if some were released before, they are released "
                 f"again), --begin {here} those after {here}."
@@ -329,7 +326,7 @@ class Worker:
         if n_entries > 0:
             self.n_lost += n_entries
             self._n_read += n_entries
-            facts = {"source": self.names.source, "entries": n_entries, "after_id": self._last}
+            facts = {"source": self.keys.source, "entries": n_entries, "after_id": self._last}
             log.error("entries-lost", extra={"facts": facts})
 
     def _push(self, taken: Taken) -> pa.RecordBatch | None:
@@ -354,7 +351,7 @@ class Worker:
 
     def _refusal(self, number: bytes, reason: str) -> InputError:
         return InputError(
-            f"Entry {number.decode()} of {self.names.source} cannot be used: {reason}. Nothing of its batch was "
+            f"Entry {number.decode()} of {self.keys.source} cannot be used: {reason}. Nothing of its batch was "
             "committed. Remove it (XDEL), or let such entries go to the side output (--on-error side)."
         )
 
@@ -385,7 +382,7 @@ class Worker:
         else:
             changed, gone = self._fields.changes(self.stream, notes)
         fields = [part for pair in changed.items() for part in pair]
-        aside = b"".join(self._aside) if self.names.side is not None else b""
+        aside = b"".join(self._aside) if self.settings.side is not None else b""
         try:
             n_released, last_released = self._stage("released", self._lines(released))
             n_aside, last_aside = self._stage("aside", _pieces(aside))
@@ -432,7 +429,7 @@ class Worker:
         Raises
         ------
         OutageError
-            If Redis does not answer, or does not accept writes, for longer than ``limits.patience`` seconds.
+            If Redis does not answer, or does not accept writes, for longer than ``settings.patience`` seconds.
         """
         since: float | None = None
         while not self._stopping:
@@ -440,7 +437,7 @@ class Worker:
                 is_at_work = self._token is not None or self._stand_by()
                 if is_at_work and finish and not self._step:
                     raise ParameterError(
-                        f"There is nothing to finish: Redis has no stream under {self.names.state!r}. Name the source "
+                        f"There is nothing to finish: Redis has no stream under {self.keys.state!r}. Name the source "
                         "and the group that the worker had."
                     )
                 if is_at_work and (finish or (not self._turn(0.2 if until_empty else wait) and until_empty)):
@@ -485,7 +482,7 @@ class Worker:
         if self._monitor.figures.status is not Status.STANDING_BY:
             log.info("standing-by", extra={"facts": {"holder": holder}})
         self._monitor.turn(Status.STANDING_BY, None)
-        self._sleep(min(self.limits.lease / 4, 1.0))
+        self._sleep(min(self.settings.lease / 4, 1.0))
         return False
 
     def _wait_out(self, error: OutageError, since: float | None) -> float:
@@ -496,7 +493,7 @@ class Worker:
             log.warning("outage", extra={"facts": {"reason": str(error)}})
             self._pause = 0.05
             since = now
-        if now - since >= self.limits.patience:
+        if now - since >= self.settings.patience:
             raise OutageError(
                 f"{error} This has lasted for {now - since:,.0f} seconds (--patience). Nothing is lost: started again, "
                 "the worker goes on from what was committed."
