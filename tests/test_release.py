@@ -226,11 +226,18 @@ def test_a_helper_column_named_in_two_ways_is_an_error(people):
         ({"quasi_identifiers": None}, ParameterError, "a name or a list of names"),
         ({"quasi_identifiers": [1, 2]}, ParameterError, "quasi_identifiers.0 cannot be used"),
         ({"threads": 0}, ParameterError, "threads must be"),
+        ({"columns": 3}, ParameterError, "columns cannot be used"),
+        ({"steer": 3}, ParameterError, "steer cannot be used"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_our_words(people, settings, error, message):
     with pytest.raises(error, match=message):
         anonymize(people, **{"k": 5, "seed": 1, **ROLES, **settings})
+
+
+def test_a_job_that_is_none_is_refused(people):
+    with pytest.raises(ParameterError, match="the path of its file, not int"):
+        shoal.run(3, people)
 
 
 def test_whole_numbers_of_numpy_are_whole_numbers(people):

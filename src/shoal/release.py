@@ -246,12 +246,12 @@ def anonymize(
         missing=missing,
         rho=rho,
         rare_patterns=rare_patterns,
-        steer=dict(steer or {}),
+        steer=steer or {},
         truthful=truthful,
         intervals=intervals,
         seed=seed,
         roles=_without_aliases(given, options),
-        columns=dict(columns or {}),
+        columns=columns or {},
         codes=given_codes,
         numbers=given_numbers,
         kinds=kinds,
@@ -480,6 +480,8 @@ class Assignment:
         """Return the assignment, or raise if the job lacks a table or its release cannot go where the job says."""
         read_too = [] if isinstance(job, Job) else [job]
         if not isinstance(job, Job):
+            if not isinstance(job, str | os.PathLike):
+                raise ParameterError(f"A job is a shoal.job.Job or the path of its file, not {type(job).__name__}.")
             job = Job.load(job)
         if table is None and job.input is None:
             raise ParameterError("The job has no input. Set a path in [input], or pass a table.")

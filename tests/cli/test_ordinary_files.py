@@ -125,6 +125,18 @@ def test_missing_values_are_refused_in_the_dialect_of_who_asked(tmp_path):
     assert 'missing="' not in result.stderr
 
 
+def test_the_job_of_a_stream_is_refused_in_the_dialect_of_jobs(tmp_path):
+    job = tmp_path / "job.toml"
+    job.write_text('k = 3\n[roles]\nquasi_identifiers = ["age"]\n[stream]\ndelay = 0\n')
+
+    assert "stream.delay cannot be used" in shoal_command("stream", "--job", job).stderr
+    job.write_text(job.read_text().replace("delay = 0", "delay = 1"))
+    assert "delay = 1 is too short" in shoal_command("stream", "--job", job).stderr
+    assert (
+        "--delay 1 is too short" in shoal_command("stream", "-k", 3, "--delay", 1, "--quasi-identifiers", "age").stderr
+    )
+
+
 def test_a_release_with_numbers_for_names_is_its_own_output(tmp_path):
     rows = [["2019", "2020"], *([20 + i * 7 % 60, 1000 + i * 37 % 900] for i in range(60))]
     file = write_csv(tmp_path / "years.csv", rows)

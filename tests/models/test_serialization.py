@@ -63,7 +63,7 @@ def test_every_model_says_what_it_promises_without_jargon_alone(model):
         ({"model": "t-closeness", "column": "a", "t": True}, "t must be a number"),
         ({"model": "l-diversity", "column": "a", "l": 2.5}, "l must be a whole number"),
         ({"model": "l-diversity", "column": 3, "l": 2}, "column must be a string"),
-        ({"model": "l-diversity", "column": "a", "l": 2, "c": 2.0}, "c is required with kind='recursive'"),
+        ({"model": "l-diversity", "column": "a", "l": 2, "c": 2.0}, "no other kind takes one"),
         ({"model": "t-closeness", "column": "a", "t": 0}, "t must be above 0"),
         ({"model": "t-closeness", "column": "a", "t": 1.5}, "at most 1"),
         ({"model": "t-closeness", "column": "a", "t": 0.5, "weight": -1}, "weight must be"),

@@ -571,8 +571,16 @@ def test_time_that_is_not_finite_is_refused():
     stream = Stream(2, max_age=10, ranges=[(0, 10)])
     stream.push(np.ones((1, 1)), now=0.0)
 
-    with pytest.raises(ParameterError, match="finite number of seconds"):
-        stream.advance(np.nan)
+    for way in (stream.advance, lambda now: stream.push(np.ones((1, 1)), now=now)):
+        for now in (np.nan, "noon"):
+            with pytest.raises(ParameterError, match="finite number of seconds"):
+                way(now)
+
+
+@pytest.mark.parametrize("ranges", [3, "0:10", {"0": 3}, {"0": (1, 2, 3)}, {"0": (2, 1)}, {"0": (1, "x")}, {"0": "01"}])
+def test_what_is_no_pair_of_numbers_is_refused_as_a_range(ranges):
+    with pytest.raises(ParameterError, match=r"lowest( and the highest)? value"):
+        Stream(2, delay=3, ranges=ranges)
 
 
 def test_threads_may_share_a_stream_and_every_tuple_leaves_once_in_a_cell_of_k():

@@ -37,7 +37,7 @@ def command() -> None:
     """
 
 
-@command.command("begin", epilog=_EXAMPLES)
+@command.command("begin", cls=options.JobCommand, epilog=_EXAMPLES)
 @click.argument("folder", metavar="FOLDER")
 @click.argument("file", metavar="FILE")
 @click.option("-k", "k", type=int, help="Smallest cell size, at least 2.")

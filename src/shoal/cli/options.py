@@ -9,6 +9,7 @@ from pydantic.fields import FieldInfo
 
 from shoal.cli import parsing as typed
 from shoal.columns.schema import ColumnSettings, Roles
+from shoal.errors import ShoalError
 from shoal.job import Job, Output, RedisSettings, StreamSettings
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS, Model
@@ -268,6 +269,19 @@ def each_once(entries: Iterable[tuple[str, Any]], flag: str, kind: str = "column
             raise click.BadParameter(f"{kind}{name!r} is given twice.", param_hint=flag)
         found[name] = value
     return found
+
+
+class JobCommand(click.Command):
+    """A command that takes a job file: messages then name settings as the job does."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except ShoalError as error:
+            if ctx.params.get("job") is not None:
+                error.dialect = "key"
+            raise
 
 
 def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) -> Job:

@@ -46,7 +46,7 @@ _NO_PART_OF_A_JOB = (
 )
 
 
-@click.command("plan", epilog=_EXAMPLES)
+@click.command("plan", cls=options.JobCommand, epilog=_EXAMPLES)
 @click.option(
     "--collection",
     metavar="DURATION",

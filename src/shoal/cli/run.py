@@ -3,11 +3,11 @@
 import click
 
 from shoal.cli.execute import run_and_tell
-from shoal.errors import ShoalError
+from shoal.cli.options import JobCommand
 from shoal.job import Job
 
 
-@click.command("run", epilog="\b\nExamples:\n  shoal run job.toml\n  shoal run job.toml --dry-run")
+@click.command("run", cls=JobCommand, epilog="\b\nExamples:\n  shoal run job.toml\n  shoal run job.toml --dry-run")
 @click.argument("job", metavar="JOB.toml")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads; all cores by default.")
 @click.option("--force", is_flag=True, help="Replace existing files.")
@@ -18,8 +18,4 @@ def command(job: str, threads: int | None, force: bool, dry_run: bool) -> None:
     `shoal anonymize ... --save-job JOB.toml` writes one. With the same seed and input, the release is the same byte for
     byte. Paths in the file are relative to the current folder.
     """
-    try:
-        run_and_tell(Job.load(job), file=job, force=force, dry_run=dry_run, threads=threads)
-    except ShoalError as error:
-        error.dialect = "key"  # the message is composed where the command ends
-        raise
+    run_and_tell(Job.load(job), file=job, force=force, dry_run=dry_run, threads=threads)

@@ -71,7 +71,7 @@ def rules(function: F) -> F:
     return function
 
 
-@click.command("stream", epilog=EXAMPLES)
+@click.command("stream", cls=options.JobCommand, epilog=EXAMPLES)
 @rules
 @click.option("-i", "--input", "source", help="File to read, also gzip or zstd; stdin by default.")
 @click.option("-o", "--output", help="File to write, compressed if it ends in .gz or .zst; stdout by default.")

@@ -26,7 +26,7 @@ URL, USER, PASSWORD = "SHOAL_REDIS_URL", "SHOAL_REDIS_USERNAME", "SHOAL_REDIS_PA
 _ANSWER = 5.0  # seconds without an answer from Redis that count as an outage
 
 
-@click.command("worker", epilog=EXAMPLES)
+@click.command("worker", cls=options.JobCommand, epilog=EXAMPLES)
 @click.option(
     "--url",
     "url",

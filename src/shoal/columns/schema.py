@@ -314,9 +314,9 @@ def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:
     if without:
         raise SchemaError(
             f"{len(without)} of {len(names)} columns have no role: {listed(without)}. Say for each what it is: "
-            "identifiers (dropped), quasi_identifiers (grouped and replaced), confidential (published as it is) or "
-            "other (published as it is); on the command line --identifiers, --quasi-identifiers, --confidential, "
-            "--other. `shoal inspect FILE` proposes roles."
+            f"{named('identifiers')} (dropped), {named('quasi_identifiers')} (grouped and replaced), "
+            f"{named('confidential')} (published as it is) or {named('other')} (published as it is). `shoal inspect "
+            "FILE` proposes roles."
         )
     for name in roles.helpers():
         role_of.setdefault(name, Role.IDENTIFIER)

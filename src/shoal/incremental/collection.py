@@ -37,6 +37,7 @@ from shoal.output.release import Release
 from shoal.release import conclude
 from shoal.sources import Table, read
 from shoal.space.space import Space
+from shoal.spelling import setting
 from shoal.typing import Progress
 
 ARRAYS = ("cells", "groups", "neighbours")
@@ -412,7 +413,7 @@ def begin(
     return collection
 
 
-_OTHERS = "If they are about other people, say so: allow_overlap=True, on the command line --allow-overlap."
+_OTHERS = f"If they are about other people, say so: {setting('allow_overlap', True)}."
 
 
 def _batch(number: int) -> str:

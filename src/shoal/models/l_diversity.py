@@ -55,7 +55,7 @@ class LDiversity(Model):
         if self.kind not in KINDS:
             raise ParameterError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}.")
         if (self.c is not None) != (self.kind == "recursive"):
-            raise ParameterError("c is required with kind='recursive', and not allowed with any other kind.")
+            raise ParameterError("The kind 'recursive' of l-diversity needs a number c, and no other kind takes one.")
         if self.c is not None and not (is_number(self.c) and self.c > 0):
             raise ParameterError(f"c must be a number above 0; got {self.c!r}.")
 

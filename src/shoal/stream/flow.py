@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import wraps
 from itertools import pairwise
+from numbers import Real
 from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -260,7 +261,7 @@ class Stream:
         """Advance the time and return the tuples due by then, in the kind of frame that was pushed last."""
         if self._layout is None:
             raise ParameterError("Nothing has been pushed yet, so nothing can be due.")
-        if not np.isfinite(now):
+        if not isinstance(now, Real) or not math.isfinite(now):
             raise ParameterError("now is a finite number of seconds.")
         return self._back(_as_table(self._let_time_go_by(float(now))))
 
@@ -396,7 +397,10 @@ class Stream:
             now = self.clock() if self.rules.max_age is not None else 0.0
         if isinstance(now, float) and math.isfinite(now):
             return np.full(n_tuples, now)
-        times = np.asarray(now, dtype=np.float64)
+        try:
+            times = np.asarray(now, dtype=np.float64)
+        except (TypeError, ValueError):
+            times = np.empty((0, 0))
         if times.shape not in ((), (n_tuples,)) or not np.isfinite(times).all():
             raise ParameterError(f"now is a finite number of seconds, or one for each of the {n_tuples} tuples.")
         return np.ascontiguousarray(np.broadcast_to(times, (n_tuples,)))

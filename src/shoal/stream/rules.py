@@ -5,11 +5,12 @@ The settings of columns and the models are those of a release, the options of th
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from numbers import Real
 from typing import Any
 
+import numpy as np
 from pydantic import Field
 
 from shoal.arrays import as_k
@@ -20,7 +21,7 @@ from shoal.job import Models, StreamRules
 from shoal.models import LDiversity, Model
 from shoal.models.serialization import as_models
 from shoal.settings import Whole, validated
-from shoal.spelling import setting
+from shoal.spelling import named, setting
 
 
 class Rules(StreamRules):
@@ -43,7 +44,7 @@ class Rules(StreamRules):
         self._check_window()
         self._check_roles()
         for name, own in self.columns.items():
-            _check_setting(name, own)
+            _check_settings(name, own)
         for model in self.models:
             _check_model(model)
         self._check_mentioned()
@@ -86,11 +87,11 @@ class Rules(StreamRules):
     @cached_property
     def ordinal(self) -> tuple[str, ...]:
         """The columns with levels."""
-        return tuple(name for name, setting in self.columns.items() if setting.categories)
+        return tuple(name for name, own in self.columns.items() if own.categories)
 
     def of_kind(self, kind: Kind) -> tuple[str, ...]:
         """Return the columns declared to be of a kind."""
-        return tuple(name for name, setting in self.columns.items() if setting.kind is kind)
+        return tuple(name for name, own in self.columns.items() if own.kind is kind)
 
     @cached_property
     def diverse(self) -> dict[str, int]:
@@ -103,7 +104,7 @@ class Rules(StreamRules):
 
     def plain(self) -> dict[str, Any]:
         """Return the rules in plain values, which `as_rules` takes."""
-        columns = {name: setting.model_dump(exclude_defaults=True) for name, setting in self.columns.items()}
+        columns = {name: own.model_dump(exclude_defaults=True) for name, own in self.columns.items()}
         return {**self.model_dump(exclude={"columns"}), "columns": columns}
 
 
@@ -148,28 +149,25 @@ def refuse_misfit(names: Sequence[str], roles: Sequence[str], dropped: Sequence[
         raise SchemaError(f"The columns do not fit: {'; '.join(problems)}.")
 
 
-def _check_setting(name: str, setting: ColumnSettings) -> None:
-    unused = sorted(setting.model_fields_set - {"kind", "categories", "weight"})
-    if setting.is_true or setting.hierarchy is not None:
+def _check_settings(name: str, own: ColumnSettings) -> None:
+    unused = sorted(own.model_fields_set - {"kind", "categories", "weight"})
+    if own.is_true or own.hierarchy is not None:
         raise ParameterError(
-            f"Column {name!r} is to be published as {setting.aggregate or 'medoid'}, but a stream makes no truthful "
+            f"Column {name!r} is to be published as {own.aggregate or 'medoid'}, but a stream makes no truthful "
             "values and uses no hierarchies yet. Leave it out, or make one release of all records."
         )
     if unused:
         raise ParameterError(
             f"{', '.join(unused)} is set for column {name!r}, but a stream takes only kind, categories and weight."
         )
-    if setting.categories is not None and (
-        len(set(setting.categories)) != len(setting.categories) or not setting.categories
-    ):
+    if own.categories is not None and (len(set(own.categories)) != len(own.categories) or not own.categories):
         raise ParameterError(f"The levels of column {name!r} must each be named once, lowest first.")
-    if setting.kind is Kind.ORDINAL and setting.categories is None:
+    if own.kind is Kind.ORDINAL and own.categories is None:
         raise ParameterError(
-            f'Column {name!r} is ordinal; say its levels, lowest first: columns={{{name!r}: {{"categories": [...]}}}}, '
-            f"on the command line --categories {name}=low,high."
+            f"Column {name!r} is ordinal. Say its levels, lowest first: {setting('categories', [...], column=name)}."
         )
-    if setting.categories is not None and setting.kind not in (None, Kind.ORDINAL):
-        raise ParameterError(f"Ordered categories are given for column {name!r}, which is {setting.kind}, not ordinal.")
+    if own.categories is not None and own.kind not in (None, Kind.ORDINAL):
+        raise ParameterError(f"Ordered categories are given for column {name!r}, which is {own.kind}, not ordinal.")
 
 
 def _check_model(model: Model) -> None:
@@ -187,12 +185,17 @@ def _names(columns: Sequence[Any]) -> tuple[str, ...]:
 def _ranges(ranges: Mapping[Any, Sequence[Any]] | Sequence[Sequence[Any]] | None) -> dict[str, tuple[Any, Any]]:
     if ranges is None:
         return {}
+    if not isinstance(ranges, Iterable) or isinstance(ranges, str):
+        raise ParameterError(
+            f"{named('ranges')} has the lowest and the highest value of each column, by its name or in order; not "
+            f"{type(ranges).__name__}."
+        )
     pairs = ranges.items() if isinstance(ranges, Mapping) else enumerate(ranges)
     return {str(name): _pair(str(name), pair) for name, pair in pairs}
 
 
-def _pair(name: str, pair: Sequence[Any]) -> tuple[Any, Any]:
-    if isinstance(pair, str) or len(pair) != 2 or not pair[0] < pair[1]:
+def _pair(name: str, pair: object) -> tuple[Any, Any]:
+    if not (isinstance(pair, Sequence | np.ndarray) and len(pair) == 2 and not isinstance(pair, str) and _rises(*pair)):
         raise ParameterError(f"The range of column {name!r} is a pair, lowest value first.")
     if not all(_is_finite(end) for end in pair):
         raise ParameterError(
@@ -200,6 +203,13 @@ def _pair(name: str, pair: Sequence[Any]) -> tuple[Any, Any]:
             "by. Give the lowest and the highest value that are to be expected."
         )
     return (pair[0], pair[1])
+
+
+def _rises(low: Any, high: Any) -> bool:
+    try:
+        return bool(low < high)
+    except TypeError:
+        return False
 
 
 def _is_finite(end: object) -> bool:
