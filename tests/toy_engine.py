@@ -9,11 +9,11 @@ import pytest
 from shoal.columns.schema import Schema
 from shoal.engines.blocks import driver
 from shoal.engines.blocks.block_records import carried, dealt, hashes_of
-from shoal.engines.blocks.blueprint import Summary
+from shoal.engines.blocks.blueprint import TableSummary
 from shoal.engines.blocks.driver import Sent
 from shoal.engines.blocks.forest import leaves_of_blocks
 from shoal.engines.blocks.limits import check_limits
-from shoal.engines.blocks.measure import Measures
+from shoal.engines.blocks.measure import BlockMeasures
 from shoal.engines.blocks.recount import recount_part
 from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.solve import SETTLED
@@ -31,7 +31,7 @@ class ToyEngine:
         return make()
 
     def summarize(self, summary):
-        return Summary.merged(list(map(summary, self.batches)))
+        return TableSummary.merged(list(map(summary, self.batches)))
 
     def assign(self, blueprint, send):
         return list(map(send, self.batches))
@@ -84,7 +84,7 @@ class Toy(NamedTuple):
 
     published: pa.Table
     verdict: Verdict
-    measures: Measures
+    measures: BlockMeasures
 
 
 def toy_release(job, batches, size=None):
@@ -101,4 +101,4 @@ def toy_release(job, batches, size=None):
     verdict = recount_part(published, blueprint.schema, job.k, job.models, blueprint.whole)
     verdict.require()
     published = published.select([column.name for column in blueprint.schema.published])
-    return Toy(published, verdict, Measures(blueprint, measured, lambda: verdict))
+    return Toy(published, verdict, BlockMeasures(blueprint, measured, lambda: verdict))

@@ -4,7 +4,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from shoal.dp.comparable import Form, as_floats, comparable, comparables
+from shoal.dp.comparable import ValueForm, as_floats, comparable, comparables
 from shoal.sources import read
 
 ALIKE = [
@@ -70,4 +70,7 @@ def test_the_digits_of_one_decimal_change_no_other_number():
 def test_nanoseconds_need_no_pandas_and_do_not_count():
     moments = pa.array([1, 1_000_000_001], pa.timestamp("ns"))
 
-    assert comparables(moments) == [(Form.DATE, datetime(1970, 1, 1)), (Form.DATE, datetime(1970, 1, 1, 0, 0, 1))]
+    assert comparables(moments) == [
+        (ValueForm.DATE, datetime(1970, 1, 1)),
+        (ValueForm.DATE, datetime(1970, 1, 1, 0, 0, 1)),
+    ]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shoal import ParameterError
-from shoal.incremental.calibrate import SHARES, Measurement, Part, calibrate, measure
+from shoal.incremental.calibrate import SHARES, Measurement, PartTimes, calibrate, measure
 from shoal.incremental.planning import Arrivals, plan
 
 
@@ -27,7 +27,7 @@ def machine(load=1.0, noise=()):
     def rehearse(n, share):
         asked.append((n, share))
         cpu = n / 100_000 * next(noisy, 1.0)
-        return Measurement(Part(cpu, load * cpu), Part(cpu * share, load * cpu * share), 1.0 + share)
+        return Measurement(PartTimes(cpu, load * cpu), PartTimes(cpu * share, load * cpu * share), 1.0 + share)
 
     return rehearse, asked
 
@@ -59,7 +59,7 @@ def test_work_that_does_not_depend_on_the_size_is_not_multiplied():
 
     def with_start(n, share):
         base, late, lost = quick(n, share)
-        return Measurement(Part(base.cpu + 50, base.wall + 50), late, lost)
+        return Measurement(PartTimes(base.cpu + 50, base.wall + 50), late, lost)
 
     measured = measure(with_start, 1_000_000, 10, "reopen", 0.0)
 

@@ -40,7 +40,7 @@ from bench_partition import circumstances
 from shoal.errors import ParameterError
 from shoal.stream import Stream
 from shoal.stream.batches import one_batch
-from shoal.stream.pipe.lines import Form, Reader, Reading, Writer
+from shoal.stream.pipe.lines import LineForm, LineReading, Reader, Writer
 from shoal.stream.redis_worker import FIELD, ID, RedisSettings, Worker, scripts
 from shoal.stream.redis_worker.redis_keys import Keys
 
@@ -249,11 +249,11 @@ def undisturbed(n):
     stream = Stream(K, **RULES)
     stream.on_side = lambda table, reasons: aside.extend(table[ID].to_pylist())
     text = b"".join(entry(number).encode() + b"\n" for number in range(1, n + 1))
-    read = Reader(Reading(stream.rules, Form.NDJSON)).read(text, True, 0)
+    read = Reader(LineReading(stream.rules, LineForm.NDJSON)).read(text, True, 0)
     ids = [b"%d-0" % number for number in read.numbers]
     aside += [b"%d-0" % bad.number for bad in read.bad]
     released = [stream.push_rows(read.rows.append_column(ID, pa.array(ids))), one_batch(stream.flush())]
-    writer = Writer(Form.NDJSON, released[0].schema.names)
+    writer = Writer(LineForm.NDJSON, released[0].schema.names)
     return b"".join(map(writer.write, released)).split(b"\n")[:-1], sorted(aside)
 
 

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from shoal import cli, kernels
 from shoal.stream import Stream
-from shoal.stream.pipe.lines import Form, Reader, Reading, Writer
+from shoal.stream.pipe.lines import LineForm, LineReading, Reader, Writer
 from waits import LIMIT, wait_until
 
 QUASI = ("--quasi-identifiers", "x,y", "--confidential", "note", "--identifiers", "id")
@@ -47,8 +47,8 @@ def as_csv(records):
     return out.getvalue().encode()
 
 
-def from_lines(content, form=Form.NDJSON):
-    if form is Form.CSV:
+def from_lines(content, form=LineForm.NDJSON):
+    if form is LineForm.CSV:
         return [{**r, "x": float(r["x"]), "y": float(r["y"])} for r in csv.DictReader(io.StringIO(content.decode()))]
     return [json.loads(line) for line in content.splitlines()]
 
@@ -74,10 +74,10 @@ def by_object(records, **options):
     return pa.concat_tables([stream.push(table), stream.flush()]).to_pylist()
 
 
-@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("form", LineForm)
 def test_the_pipe_makes_what_the_object_makes(form):
     records = rows()
-    text, flags = (as_csv(records), ("--csv",)) if form is Form.CSV else (as_ndjson(records), ())
+    text, flags = (as_csv(records), ("--csv",)) if form is LineForm.CSV else (as_ndjson(records), ())
     done = shoal_stream(*COMMON, *flags, text=text)
 
     assert done.returncode == 0, done.stderr
@@ -490,18 +490,18 @@ def test_seconds_release_what_waits_while_nothing_comes():
 def test_text_is_read_and_written_back_without_loss():
     stream = Stream(2, quasi_identifiers=["a"], other=["b"], delay=2)
     awkward = ["plain", 'with "quotes"', "with, comma", "line\nbreak", "", "ünïcode", " spaces "]
-    for form in Form:
-        reading = Reading(stream.rules, form)
+    for form in LineForm:
+        reading = LineReading(stream.rules, form)
         records = [{"a": 0.1 * i, "b": text} for i, text in enumerate(awkward)]
-        text = as_csv(records) if form is Form.CSV else as_ndjson(records)
+        text = as_csv(records) if form is LineForm.CSV else as_ndjson(records)
         reader = Reader(reading)
-        used = reader.header(text, True) if form is Form.CSV else 0
+        used = reader.header(text, True) if form is LineForm.CSV else 0
         read = reader.read(text[used:], True, 0)
         writer = Writer(form, ["a", "b"])
         back = writer.header() + writer.write(read.rows)
 
         assert read.bad == []
-        if form is Form.CSV:
+        if form is LineForm.CSV:
             found = list(csv.DictReader(io.StringIO(back.decode())))
             assert [{"a": float(row["a"]), "b": row["b"]} for row in found] == records
         else:
@@ -514,22 +514,22 @@ def test_numbers_are_read_as_python_reads_them_and_written_so_that_nothing_is_lo
     texts += [repr(float(x)) for x in rng.normal(size=500) * 10.0 ** rng.integers(-300, 300, 500)]
     stream = Stream(2, quasi_identifiers=["a"], delay=2)
     content = "".join(f'{{"a":{text}}}\n' for text in texts).encode()
-    read = Reader(Reading(stream.rules, Form.NDJSON)).read(content, True, 0)
-    back = Writer(Form.NDJSON, ["a"]).write(read.rows)
+    read = Reader(LineReading(stream.rules, LineForm.NDJSON)).read(content, True, 0)
+    back = Writer(LineForm.NDJSON, ["a"]).write(read.rows)
 
     assert read.rows["a"].to_pylist() == [float(text) for text in texts]
     assert [json.loads(line)["a"] for line in back.splitlines()] == [float(text) for text in texts]
 
 
-@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("form", LineForm)
 def test_a_text_may_be_cut_anywhere(form):
     records = [{"a": i / 8, "b": f'x"{i}\n,y'} for i in range(30)]
-    text = as_csv(records) if form is Form.CSV else as_ndjson(records)
+    text = as_csv(records) if form is LineForm.CSV else as_ndjson(records)
     stream = Stream(2, quasi_identifiers=["a"], other=["b"], delay=2)
     rng = np.random.default_rng(0)
     for _ in range(30):
-        reader = Reader(Reading(stream.rules, form))
-        used = reader.header(text, True) if form is Form.CSV else 0
+        reader = Reader(LineReading(stream.rules, form))
+        used = reader.header(text, True) if form is LineForm.CSV else 0
         rest, lines, batches = b"", 0, []
         cuts = [used, *np.sort(rng.integers(used, len(text), 6)), len(text)]
         for begin, end in itertools.pairwise(cuts):

@@ -4,8 +4,8 @@ import pytest
 
 from shoal import FileError
 from shoal.stream import Stream
-from shoal.stream.pipe.ends import Ends
-from shoal.stream.pipe.lines import Form, Reading
+from shoal.stream.pipe.ends import PipeEnds
+from shoal.stream.pipe.lines import LineForm, LineReading
 from shoal.stream.pipe.loop import Pipe
 
 
@@ -25,6 +25,6 @@ def test_no_end_of_a_pipe_is_another_one(tmp_path, monkeypatch, ends, message):
     (tmp_path / "symbolic").symlink_to("in")
     stream = Stream(2, quasi_identifiers=["x"], delay=5)
     with pytest.raises(FileError, match=message):
-        Pipe(stream, Reading(stream.rules, Form.NDJSON), Ends(**ends))
+        Pipe(stream, LineReading(stream.rules, LineForm.NDJSON), PipeEnds(**ends))
 
     assert (tmp_path / "in").read_text() == '{"x": 1}\n'

@@ -22,8 +22,8 @@ from shoal.errors import InputError, OutageError, ParameterError
 from shoal.stream import Stream
 from shoal.stream.monitor import Monitor, Status
 from shoal.stream.pipe import loop, source
-from shoal.stream.pipe.ends import Ends
-from shoal.stream.pipe.lines import LINE, Form, Reading
+from shoal.stream.pipe.ends import PipeEnds
+from shoal.stream.pipe.lines import LINE, LineForm, LineReading
 from shoal.stream.pipe.loop import Ending, Pipe
 from shoal.stream.pipe.sink import Sink
 from waits import wait_until
@@ -35,16 +35,16 @@ def lines(n):
     return b"".join(b'{"x":%d,"n":%d}\n' % (i % 7, i) for i in range(n))
 
 
-def pipe(form=Form.NDJSON, ends=None, watching=None, separator=",", **rules):
+def pipe(form=LineForm.NDJSON, ends=None, watching=None, separator=",", **rules):
     rules = {"quasi_identifiers": ["x"], "other": ["n"], "delay": 4, "tracked": [LINE], "on_error": "side", **rules}
     stream = Stream(2, **rules)
-    return Pipe(stream, Reading(stream.rules, form, separator), ends, watching)
+    return Pipe(stream, LineReading(stream.rules, form, separator), ends, watching)
 
 
 def through(folder, text, **options):
     """Let a text go through a pipe between files; return the pipe, the output, and what went aside."""
     (folder / "in").write_bytes(text)
-    ends = Ends(str(folder / "in"), str(folder / "out"), str(folder / "side"), force=True)
+    ends = PipeEnds(str(folder / "in"), str(folder / "out"), str(folder / "side"), force=True)
     one = pipe(ends=ends, **options)
     one.run()
     return one, numbers_in((folder / "out").read_bytes()), aside_in(folder)
@@ -147,7 +147,7 @@ def test_tuples_grow_old_also_while_lines_keep_coming_that_are_none(line, tmp_pa
             os.write(begin, text)
 
     os.write(begin, lines(2))
-    ends = Ends(f"/dev/fd/{end}", str(out))
+    ends = PipeEnds(f"/dev/fd/{end}", str(out))
     one = pipe(ends=ends, watching=keep_busy, delay=None, max_age=20.0, clock=lambda: float(next(clock)))
     one.run()
     os.close(begin)
@@ -165,7 +165,7 @@ def test_a_stop_loses_nothing_that_was_read(tmp_path, monkeypatch):
         wait_until(lambda: n_unread(end) <= len(lines(1000)) - 400)
         one._stop()
 
-    one = pipe(ends=Ends(f"/dev/fd/{end}", str(tmp_path / "out")), watching=stop_once_the_source_has_read_ahead)
+    one = pipe(ends=PipeEnds(f"/dev/fd/{end}", str(tmp_path / "out")), watching=stop_once_the_source_has_read_ahead)
     ending = one.run()
     os.close(begin)
     unread = b""
@@ -190,7 +190,7 @@ def n_unread(end):
 def test_a_consumer_that_is_stuck_does_not_keep_a_stopped_pipe(tmp_path):
     (tmp_path / "in").write_bytes(lines(20_000))
     end, begin = os.pipe()
-    one = pipe(ends=Ends(str(tmp_path / "in"), f"/dev/fd/{begin}", drain=0.0))
+    one = pipe(ends=PipeEnds(str(tmp_path / "in"), f"/dev/fd/{begin}", drain=0.0))
 
     def stop_once_the_consumer_is_stuck():
         wait_until(lambda: not select.select([], [begin], [], 0)[1])
@@ -263,7 +263,7 @@ def test_our_json_is_that_of_the_standard_library(tmp_path):
 
 def through_raw(folder, text):
     (folder / "in").write_bytes(text)
-    one = pipe(ends=Ends(str(folder / "in"), str(folder / "out"), str(folder / "side"), force=True))
+    one = pipe(ends=PipeEnds(str(folder / "in"), str(folder / "out"), str(folder / "side"), force=True))
     one.run()
     content = (folder / "out").read_bytes()
     for line in content.split(b"\n")[:-1]:
@@ -282,7 +282,7 @@ def test_a_released_line_is_one_line_whatever_ends_a_line_elsewhere(tmp_path):
 def test_a_record_of_empty_fields_is_counted(tmp_path):
     records = b"x\tn\n" + b"".join(b"%d\t%d\n" % (i, i) for i in range(6)) + b"\t\n\n"
     (tmp_path / "in").write_bytes(records)
-    one = pipe(Form.CSV, Ends(str(tmp_path / "in"), str(tmp_path / "out")), separator="\t")
+    one = pipe(LineForm.CSV, PipeEnds(str(tmp_path / "in"), str(tmp_path / "out")), separator="\t")
     one.run()
     summary = one.stream.summary()
 
@@ -303,7 +303,7 @@ def test_side_file_and_checkpoint_are_for_their_owner_alone(tmp_path):
     state.mkdir()
     (state / ".0123456789ab.stream.state").write_text("half a state")
     before = os.umask(0o022)
-    ends = Ends(f"/dev/fd/{end}", str(tmp_path / "out"), str(tmp_path / "side"), state)
+    ends = PipeEnds(f"/dev/fd/{end}", str(tmp_path / "out"), str(tmp_path / "side"), state)
     one = pipe(ends=ends, watching=lambda summary: one._stop() if summary.n_in else None)
     try:
         one.run()
@@ -318,9 +318,9 @@ def test_side_file_and_checkpoint_are_for_their_owner_alone(tmp_path):
 
 def test_two_pipes_do_not_share_a_checkpoint(tmp_path):
     (tmp_path / "in").write_bytes(lines(5))
-    first = pipe(ends=Ends(str(tmp_path / "in"), str(tmp_path / "out"), checkpoint=tmp_path / "state"))
+    first = pipe(ends=PipeEnds(str(tmp_path / "in"), str(tmp_path / "out"), checkpoint=tmp_path / "state"))
     with pytest.raises(Exception, match="Another pipe"):
-        pipe(ends=Ends(str(tmp_path / "in"), str(tmp_path / "out2"), checkpoint=tmp_path / "state"))
+        pipe(ends=PipeEnds(str(tmp_path / "in"), str(tmp_path / "out2"), checkpoint=tmp_path / "state"))
 
     assert first.run() is Ending.DONE
 
@@ -328,7 +328,7 @@ def test_two_pipes_do_not_share_a_checkpoint(tmp_path):
 def test_a_line_that_cannot_be_used_ends_the_stream_and_what_came_before_is_released(tmp_path):
     for bad in (b"nonsense", b'{"x":null,"n":0}'):
         (tmp_path / "in").write_bytes(lines(30) + bad + b"\n" + lines(5))
-        ends = Ends(str(tmp_path / "in"), str(tmp_path / "out"), force=True)
+        ends = PipeEnds(str(tmp_path / "in"), str(tmp_path / "out"), force=True)
         with pytest.raises(InputError, match=r"Line 31 of in .* what came before was released"):
             pipe(ends=ends, on_error="fail").run()
 
@@ -337,7 +337,7 @@ def test_a_line_that_cannot_be_used_ends_the_stream_and_what_came_before_is_rele
 
 def test_with_a_checkpoint_a_bad_line_can_be_corrected_and_the_stream_goes_on(tmp_path):
     text = lines(60)
-    ends = Ends(str(tmp_path / "in"), str(tmp_path / "out"), checkpoint=tmp_path / "state")
+    ends = PipeEnds(str(tmp_path / "in"), str(tmp_path / "out"), checkpoint=tmp_path / "state")
     for bad in (b'{"x":"bad","n":29}\n', b'{"x":null,"n":29}\n'):
         (tmp_path / "in").write_bytes(text.replace(b'{"x":1,"n":29}\n', bad))
         with pytest.raises(InputError, match="Line 30 of in"):
@@ -388,11 +388,11 @@ def test_a_run_that_is_refused_leaves_no_checkpoint_behind(tmp_path):
 
 
 def test_a_csv_stopped_before_its_first_tuple_has_its_header_once(tmp_path, monkeypatch):
-    ends = Ends(str(tmp_path / "in"), str(tmp_path / "out"), checkpoint=tmp_path / "state")
+    ends = PipeEnds(str(tmp_path / "in"), str(tmp_path / "out"), checkpoint=tmp_path / "state")
     for text in (b"x,n\n", b"0,0\n1,1\n2,2\n", b"3,3\n"):
         with open(tmp_path / "in", "ab") as file:
             file.write(text)
-        one = pipe(Form.CSV, ends)
+        one = pipe(LineForm.CSV, ends)
         monkeypatch.setattr(one._source, "was_cut", text != b"3,3\n")  # as where a signal comes after the last byte
         one.run()
 
@@ -400,14 +400,14 @@ def test_a_csv_stopped_before_its_first_tuple_has_its_header_once(tmp_path, monk
 
 
 @pytest.mark.parametrize("chunk", [1, 1 << 20])
-@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("form", LineForm)
 def test_a_byte_order_mark_is_no_part_of_the_first_line(form, chunk, tmp_path, monkeypatch):
     monkeypatch.setattr(source, "CHUNK", chunk)
-    text = lines(9) if form is Form.NDJSON else b"x,n\n" + b"".join(b"%d,%d\n" % (i % 7, i) for i in range(9))
+    text = lines(9) if form is LineForm.NDJSON else b"x,n\n" + b"".join(b"%d,%d\n" % (i % 7, i) for i in range(9))
     outputs = []
     for mark in (b"", b"\xef\xbb\xbf"):
         (tmp_path / "in").write_bytes(mark + text)
-        one = pipe(form, Ends(str(tmp_path / "in"), str(tmp_path / "out"), force=True), on_error="fail")
+        one = pipe(form, PipeEnds(str(tmp_path / "in"), str(tmp_path / "out"), force=True), on_error="fail")
         one.run()
         outputs.append((tmp_path / "out").read_bytes())
 
@@ -420,8 +420,8 @@ def test_a_pipe_behind_a_slow_consumer_is_alive(tmp_path, monkeypatch):
     end, begin = os.pipe()
     watched = Monitor(0)
     stream = Stream(2, quasi_identifiers=["x"], other=["n"], delay=4, tracked=[LINE])
-    ends = Ends(str(tmp_path / "in"), f"/dev/fd/{begin}", drain=0.0)
-    one = Pipe(stream, Reading(stream.rules, Form.NDJSON), ends, monitor=watched)
+    ends = PipeEnds(str(tmp_path / "in"), f"/dev/fd/{begin}", drain=0.0)
+    one = Pipe(stream, LineReading(stream.rules, LineForm.NDJSON), ends, monitor=watched)
     beats = []
 
     def look_while_the_consumer_is_stuck():
@@ -459,7 +459,9 @@ def test_a_quote_that_nobody_closes_costs_one_line(tmp_path, monkeypatch):
     for longest in (1 << 24, 60):
         monkeypatch.setattr(loop, "LONGEST", longest)
         (tmp_path / "in").write_bytes(b"x,n\n" + b"".join(records))
-        one = pipe(Form.CSV, Ends(str(tmp_path / "in"), str(tmp_path / "out"), str(tmp_path / "side"), force=True))
+        one = pipe(
+            LineForm.CSV, PipeEnds(str(tmp_path / "in"), str(tmp_path / "out"), str(tmp_path / "side"), force=True)
+        )
         one.run()
         (aside,) = aside_in(tmp_path)
 
@@ -477,13 +479,13 @@ def test_a_line_whose_date_is_none_goes_aside_whole(tmp_path):
 
 def test_what_fails_says_what_becomes_of_those_that_wait(tmp_path, monkeypatch):
     (tmp_path / "in").write_bytes(lines(30))
-    one = pipe(ends=Ends(str(tmp_path / "in"), str(tmp_path / "out")))
+    one = pipe(ends=PipeEnds(str(tmp_path / "in"), str(tmp_path / "out")))
     monkeypatch.setattr(one._out, "_offer", lambda piece: (_ for _ in ()).throw(OSError(28, "No space")))
     with pytest.raises(Exception, match=r"no space left on device. \d+ tuples that waited were not released"):
         one.run()
 
 
 def test_other_ends_than_files_are_no_quarrel():
-    assert Ends("/dev/null", "/dev/null").check() is None
+    assert PipeEnds("/dev/null", "/dev/null").check() is None
     with pytest.raises(ParameterError, match="compressed"):
-        Ends("/dev/null", "out.gz", checkpoint=io).check()
+        PipeEnds("/dev/null", "out.gz", checkpoint=io).check()

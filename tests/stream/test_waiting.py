@@ -55,9 +55,9 @@ def test_lines_go_through_a_stream_without_pandas():
         "import sys; from shoal.stream import Stream; from shoal.stream.pipe.lines import *\n"
         "stream = Stream(2, quasi_identifiers=['x'], other=['y'], delay=3)\n"
         'text = b\'\'.join(b\'{"x":%d,"y":"t"}\\n\' % i for i in range(9))\n'
-        "read = Reader(Reading(stream.rules, Form.NDJSON)).read(text, True, 0)\n"
+        "read = Reader(LineReading(stream.rules, LineForm.NDJSON)).read(text, True, 0)\n"
         "released = stream.push_rows(read.rows)\n"
-        "assert Writer(Form.NDJSON, released.schema.names).write(released).count(b'\\n') == released.num_rows >= 2\n"
+        "assert Writer(LineForm.NDJSON, released.schema.names).write(released).count(b'\\n') == released.num_rows >= 2\n"
         "assert 'pandas' not in sys.modules"
     )
 

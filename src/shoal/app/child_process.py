@@ -52,7 +52,7 @@ _MOST_VALUES = 200  # categories of one column that are offered for its order
 _COMBINED = 12  # quasi-identifiers among which combinations are sought
 
 
-class Lines:
+class JsonLines:
     """Writes lines of JSON, those of progress only a few times a second."""
 
     def __init__(self, out: TextIO) -> None:
@@ -78,7 +78,7 @@ class Lines:
             self.write(stage=self._stage, share=min(done / max(total, 1), 1.0))
 
 
-def inspected(draft: Draft, lines: Lines, **_: Any) -> Result:
+def inspected(draft: Draft, lines: JsonLines, **_: Any) -> Result:
     """Read the file, count its columns, and look for what may be misread."""
     path, reading = _input(draft)
     lines.stage("reading the file and counting its columns")
@@ -100,7 +100,7 @@ def _read_as(found: Inspection) -> dict[str, Any]:
     return read_as
 
 
-def checked(draft: Draft, lines: Lines, **_: Any) -> Result:
+def checked(draft: Draft, lines: JsonLines, **_: Any) -> Result:
     """Count what is unique now, and find out whether the job can be carried out, before anything heavy runs."""
     table = _table(draft, lines)
     lines.stage("counting records that are alike")
@@ -141,7 +141,7 @@ def _unique(table: Table, names: list[str], k: int | None) -> Result:
     }
 
 
-def compared(draft: Draft, lines: Lines, *, k: list[int], methods: list[str] | str, **_: Any) -> Result:
+def compared(draft: Draft, lines: JsonLines, *, k: list[int], methods: list[str] | str, **_: Any) -> Result:
     """Try several k and methods."""
     job = draft.job()
     path, _reading = _input(draft)
@@ -155,7 +155,7 @@ def compared(draft: Draft, lines: Lines, *, k: list[int], methods: list[str] | s
     return found.to_dict()
 
 
-def released(draft: Draft, lines: Lines, *, force: bool = False, job_file: str, public: str, **_: Any) -> Result:
+def released(draft: Draft, lines: JsonLines, *, force: bool = False, job_file: str, public: str, **_: Any) -> Result:
     """Make the release and write its files; then the public report."""
     job = draft.job()
     assert job.input is not None
@@ -210,7 +210,7 @@ def _files(destination: Destination, public: str) -> list[Result]:
     ]
 
 
-def previewed(draft: Draft, lines: Lines, *, column: str | None = None, **_: Any) -> Result:
+def previewed(draft: Draft, lines: JsonLines, *, column: str | None = None, **_: Any) -> Result:
     """Return the first records, or the values of one column: only after somebody asked to see values."""
     table = _table(draft, lines)
     if column is not None:
@@ -228,7 +228,7 @@ def _text(value: object) -> str:
     return f"{value:.7g}" if isinstance(value, float) else str(value)
 
 
-def listed(draft: Draft, lines: Lines, *, records: list[int], files: dict[str, str], **_: Any) -> Result:
+def listed(draft: Draft, lines: JsonLines, *, records: list[int], files: dict[str, str], **_: Any) -> Result:
     """Return single records as they were and as they are published: only after somebody asked to see values."""
     table = _table(draft, lines)
     names = [*draft.roles.quasi_identifiers][:40]
@@ -256,7 +256,7 @@ def _published(table: Table, names: list[str], places: Labels) -> list[list[str 
     return found
 
 
-def audited(draft: Draft, lines: Lines, *, path: str, k: int | None, names: list[str], **options: Any) -> Result:
+def audited(draft: Draft, lines: JsonLines, *, path: str, k: int | None, names: list[str], **options: Any) -> Result:
     """Recount what another file keeps."""
     lines.stage("reading and counting the file")
     confidential, models = list(options.get("confidential", ())), as_models(options.get("models", []))
@@ -297,7 +297,7 @@ def _input(draft: Draft) -> tuple[str, dict[str, Any]]:
     return draft.input.path, draft.input.reading()
 
 
-def _table(draft: Draft, lines: Lines) -> Table:
+def _table(draft: Draft, lines: JsonLines) -> Table:
     path, reading = _input(draft)
     lines.stage("reading the file")
     return read(path, **reading)
@@ -318,7 +318,7 @@ def main() -> None:
 
 def perform(asked: dict[str, Any], out: TextIO) -> None:
     """Do what is asked for, and write the lines of it."""
-    lines = Lines(out)
+    lines = JsonLines(out)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the result holds what a release warns of

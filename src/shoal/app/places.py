@@ -19,7 +19,7 @@ from shoal.system import system
 _MOST = 500  # entries of a folder that are listed
 
 
-class Listed(NamedTuple):
+class FolderList(NamedTuple):
     """What a folder holds: the folders in it, and the files that can be opened."""
 
     here: str
@@ -77,7 +77,7 @@ class Places:
         """Return whether a path is that of an uploaded file."""
         return (self.root / path).is_relative_to(self.uploads)
 
-    def listed(self, folder: str = "") -> Listed:
+    def listed(self, folder: str = "") -> FolderList:
         """Return what a folder holds."""
         here = self.inside(folder)
         try:
@@ -88,7 +88,7 @@ class Places:
         folders = [self.relative(Path(entry.path)) for entry in shown if entry.is_dir()]
         files = [self.relative(Path(entry.path)) for entry in shown if entry.is_file()]
         tables = [name for name in files if name.lower().endswith(tuple(FORMATS))]
-        return Listed(
+        return FolderList(
             here=self.relative(here) if here != self.root else "",
             above=None if here == self.root else self.relative(here.parent).removesuffix("."),
             folders=folders[:_MOST],

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from shoal.app.pages import columns, file, history, protection, release, running, start, trying
 from shoal.app.pages import look_closer as closer
-from shoal.app.pages.common import Parts, posting, refused, showing
+from shoal.app.pages.common import Services, posting, refused, showing
 from shoal.app.places import Places
 from shoal.app.projects import Works
 from shoal.app.security import Gate, Keys
@@ -56,7 +56,7 @@ def application(root: Path, state: Path, port: int, keys: Keys | None = None) ->
         middleware=[Middleware(Gate, keys=keys, port=port)],
         exception_handlers={404: _missing, 405: _missing, 400: _missing},
     )
-    app.state.parts = Parts(works, places, keys)
+    app.state.parts = Services(works, places, keys)
     return app
 
 

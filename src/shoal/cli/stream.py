@@ -23,8 +23,8 @@ from shoal.stream import Summary
 from shoal.stream.from_job import stream_of
 from shoal.stream.logs import logging_to_stderr
 from shoal.stream.monitor import Monitor
-from shoal.stream.pipe.ends import Ends
-from shoal.stream.pipe.lines import LINE, Form, Reading
+from shoal.stream.pipe.ends import PipeEnds
+from shoal.stream.pipe.lines import LINE, LineForm, LineReading
 from shoal.stream.pipe.loop import Ending, Pipe, watch_every
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -104,15 +104,15 @@ def command(**given: Any) -> None:
     """
     stream = stream_of(job_of(given, beside=_OF_A_RUN), LINE)
     _refuse_without_effect(given)
-    form = Form.CSV if given["is_csv"] else Form.NDJSON
+    form = LineForm.CSV if given["is_csv"] else LineForm.NDJSON
     if len(given["delimiter"]) != 1:
         raise ParameterError("The delimiter is one character.")
-    reading = Reading(stream.rules, form, given["delimiter"])
+    reading = LineReading(stream.rules, form, given["delimiter"])
     is_json = given["log_form"] == "json"
     live = sys.stderr.isatty() and not is_json
     tell = _log_progress if is_json else partial(_tell, live=live)
     watching = watch_every(1.0 if live else 10.0, tell) if given["stats"] else None
-    ends = Ends(
+    ends = PipeEnds(
         given["source"],
         given["output"],
         given["side"],

@@ -166,7 +166,7 @@ def _better(columns: Sequence[NcpColumn], one: Labels, other: Labels) -> Labels:
     return other if loss(other) < loss(one) else one
 
 
-class Budget(NamedTuple):
+class SearchLength(NamedTuple):
     """Length of the search."""
 
     recodings: float  # steps per record that change whole groups
@@ -176,7 +176,7 @@ class Budget(NamedTuple):
     fall: float
 
 
-def _budget(n_records: int, k: int, effort: str, seconds: float | None, recoded: float) -> Budget:
+def _budget(n_records: int, k: int, effort: str, seconds: float | None, recoded: float) -> SearchLength:
     """Return the length of the search, of which a share changes whole groups; a long one begins hotter."""
     # A step that is taken recounts all records of two cells.
     ease = min(1.0, 10 / k)
@@ -184,9 +184,9 @@ def _budget(n_records: int, k: int, effort: str, seconds: float | None, recoded:
     recodings = (SMALL_RECODINGS if small else RECODINGS) * float(recoded > 0)
     steps = ease * (SMALL_STEPS if small else STEPS)
     if effort == "normal":
-        return Budget(recodings, steps, ROUNDS, hot=0.3, fall=4)
+        return SearchLength(recodings, steps, ROUNDS, hot=0.3, fall=4)
     given = (60 if seconds is None else seconds) / n_records
-    return Budget(
+    return SearchLength(
         max(recoded * given * RECODINGS_PER_SECOND, recodings),
         max((1 - recoded) * given * ease * STEPS_PER_SECOND, steps),
         BEST_ROUNDS,
@@ -201,7 +201,7 @@ def _searched(
     labels: Labels,
     constraints: Constraints,
     k: int,
-    budget: Budget,
+    budget: SearchLength,
     seed: int,
     whole: OneTotal,
 ) -> Labels:

@@ -26,7 +26,7 @@ _TRUTH = re.compile(r"true|false|True|False|TRUE|FALSE")
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9].*)?")
 
 
-class Form(StrEnum):
+class ValueForm(StrEnum):
     """The form of a value."""
 
     NUMBER = "number"
@@ -35,7 +35,7 @@ class Form(StrEnum):
     TEXT = "text"
 
 
-Comparable = tuple[Form, object]
+Comparable = tuple[ValueForm, object]
 
 
 def comparable(value: Any) -> Comparable | None:
@@ -44,17 +44,17 @@ def comparable(value: Any) -> Comparable | None:
     Examples
     --------
     >>> comparable(1) == comparable(1.0) == comparable("1") == comparable(" 1.0"), comparable("01")
-    (True, (<Form.TEXT: 'text'>, '01'))
+    (True, (<ValueForm.TEXT: 'text'>, '01'))
     """
     if value is None or value == "":
         return None
     if isinstance(value, bool):
-        return Form.TRUTH, value
+        return ValueForm.TRUTH, value
     if isinstance(value, int | float | Decimal):
         return _number(float(value))
     if isinstance(value, date):
-        return Form.DATE, _moment(value)
-    return _read(value) if isinstance(value, str) else (Form.TEXT, value)
+        return ValueForm.DATE, _moment(value)
+    return _read(value) if isinstance(value, str) else (ValueForm.TEXT, value)
 
 
 def comparables(values: pa.Array | pa.ChunkedArray) -> list[Comparable | None]:
@@ -64,18 +64,18 @@ def comparables(values: pa.Array | pa.ChunkedArray) -> list[Comparable | None]:
     return [comparable(value) for value in values.to_pylist()]
 
 
-def form_of(type_: pa.DataType) -> Form | None:
+def form_of(type_: pa.DataType) -> ValueForm | None:
     """Return the form of the values of a type, None if they cannot be compared."""
     types = pa.types
     if types.is_dictionary(type_):
         return form_of(type_.value_type)
     if types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_):
-        return Form.NUMBER
+        return ValueForm.NUMBER
     if types.is_date(type_) or types.is_timestamp(type_):
-        return Form.DATE
+        return ValueForm.DATE
     if types.is_boolean(type_):
-        return Form.TRUTH
-    return Form.TEXT if is_text(type_) or types.is_null(type_) else None
+        return ValueForm.TRUTH
+    return ValueForm.TEXT if is_text(type_) or types.is_null(type_) else None
 
 
 def as_floats(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -90,17 +90,17 @@ def _read(text: str) -> Comparable | None:
     if _NUMBER.fullmatch(text):
         return _number(float(text.replace(",", ".")))
     if _TRUTH.fullmatch(text):
-        return Form.TRUTH, text.lower() == "true"
+        return ValueForm.TRUTH, text.lower() == "true"
     if _MOMENT.fullmatch(text):
         try:
-            return Form.DATE, _moment(datetime.fromisoformat(text))
+            return ValueForm.DATE, _moment(datetime.fromisoformat(text))
         except ValueError:
             pass
-    return Form.TEXT, text
+    return ValueForm.TEXT, text
 
 
 def _number(number: float) -> Comparable | None:
-    return None if isnan(number) else (Form.NUMBER, number + 0.0)
+    return None if isnan(number) else (ValueForm.NUMBER, number + 0.0)
 
 
 def _moment(value: date) -> datetime:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Kind, as_names, natural_kind
-from shoal.dp.comparable import Form, as_floats, comparables, form_of
+from shoal.dp.comparable import ValueForm, as_floats, comparables, form_of
 from shoal.errors import ParameterError, SchemaError, did_you_mean
 from shoal.sources import Table, read
 from shoal.typing import Labels
@@ -170,7 +170,7 @@ def _as_categories(name: str, given: Any, type_: pa.DataType) -> pa.Array:
         )
     # A text column may hold any value, and a null column none.
     form = form_of(type_)
-    if form is None or (form is not Form.TEXT and form not in {value[0] for value in values if value}):
+    if form is None or (form is not ValueForm.TEXT and form not in {value[0] for value in values if value}):
         raise SchemaError(
             f"The categories of column {name!r} do not match its type, {type_}: no value can equal one of them. "
             "Declare categories of that type."

@@ -44,7 +44,7 @@ CAUTION = 1.2
 """Safety factor on the expected time of a run when deciding whether it fits into the time left."""
 
 
-class Part(NamedTuple):
+class PartTimes(NamedTuple):
     """Processor time and wall-clock time of one part of the work, in seconds."""
 
     cpu: float
@@ -54,8 +54,8 @@ class Part(NamedTuple):
 class Measurement(NamedTuple):
     """One measurement of a shape."""
 
-    base: Part
-    late: Part
+    base: PartTimes
+    late: PartTimes
     loss: float
     """Loss of the release; the unit does not matter, since only ratios are used."""
 
@@ -205,7 +205,7 @@ def _summary(turns: Turns, nothing: Nothing, n_records: int, variant: str) -> Me
     return Measured(n_records, tuple(runs), variant, (min(apart), max(apart)), loads, fixed)
 
 
-def _load(parts: Sequence[Part]) -> float:
+def _load(parts: Sequence[PartTimes]) -> float:
     """Return the ratio of wall-clock to processor time; less than 1 where several threads ran in parallel."""
     return sum(part.wall for part in parts) / max(sum(part.cpu for part in parts), 1e-9)
 
@@ -218,11 +218,11 @@ def _extra_loss(turns: Turns, n: int, share: float) -> float:
 
 
 @contextmanager
-def timing(into: list[Part]) -> Iterator[None]:
+def timing(into: list[PartTimes]) -> Iterator[None]:
     """Append the processor and wall-clock time of the block to `into`."""
     cpu, wall = process_time(), perf_counter()
     yield
-    into.append(Part(max(process_time() - cpu, 1e-9), perf_counter() - wall))
+    into.append(PartTimes(max(process_time() - cpu, 1e-9), perf_counter() - wall))
 
 
 class _Samples:
@@ -240,7 +240,7 @@ class _Samples:
     def turn(self, n: int, share: float, method: str, variant: str, threads: int | None) -> Measurement:
         """Time the base and the late records, or the ordinary job."""
         X, k = self._of(n), self._k
-        parts: list[Part] = []
+        parts: list[PartTimes] = []
         n_base = n if share == 0 else round(n * (1 - share))
         options: dict[str, Any] = {}
         with timing(parts):
@@ -249,7 +249,7 @@ class _Samples:
                 with kernels.using(threads=threads):
                     options["neighbours"] = neighbours_of(X[:n_base], labels, k)
         if share == 0:
-            return Measurement(parts[0], Part(0.0, 0.0), loss(X, labels).sse)
+            return Measurement(parts[0], PartTimes(0.0, 0.0), loss(X, labels).sse)
         with timing(parts):
             labels = join(X, labels, k, variant, self._seed, threads=threads, **options)
         return Measurement(parts[0], parts[1], loss(X, labels).sse)

@@ -22,7 +22,7 @@ from shoal.columns.schema import Schema
 from shoal.constraints.strata import strata_of
 from shoal.errors import GuaranteeError
 from shoal.files import hidden_folder, temporary_path, write_text
-from shoal.incremental.calibrate import Measurement, Part, measure, refuse_few
+from shoal.incremental.calibrate import Measurement, PartTimes, measure, refuse_few
 from shoal.incremental.planning import Measured
 from shoal.incremental.sample_enlarged import Donors
 from shoal.incremental.two_stage_cells import ANY_SIZE
@@ -153,25 +153,25 @@ class _Stage:
             here = Path(temporary)
             write(base, here / "base.parquet")
             if late is None:
-                return Measurement(self._ordinary(here), Part(0.0, 0.0), _lost(here))
+                return Measurement(self._ordinary(here), PartTimes(0.0, 0.0), _lost(here))
             write(late, here / "late.parquet")
             return Measurement(self._begin(here), self._finish(here), _lost(here))
 
-    def _ordinary(self, here: Path) -> Part:
+    def _ordinary(self, here: Path) -> PartTimes:
         paths = {"input": Input(path=str(here / "base.parquet")), "output": Output(path=str(here / RELEASE))}
         _save(self._job.model_copy(update=paths), here)
         return _command("run", str(here / JOB), *self._threads)
 
-    def _begin(self, here: Path) -> Part:
+    def _begin(self, here: Path) -> PartTimes:
         _save(self._job, here)
         files = str(here / "collection"), str(here / "base.parquet"), "--job", str(here / JOB)
         return _command("collect", "begin", *files, *self._variant, *self._threads)
 
-    def _finish(self, here: Path) -> Part:
+    def _finish(self, here: Path) -> PartTimes:
         folder = str(here / "collection")
         adding = _command("collect", "add", folder, str(here / "late.parquet"))
         finishing = _command("collect", "finish", folder, "-o", str(here / RELEASE), *self._threads)
-        return Part(adding.cpu + finishing.cpu, adding.wall + finishing.wall)
+        return PartTimes(adding.cpu + finishing.cpu, adding.wall + finishing.wall)
 
 
 def _save(job: Job, here: Path) -> None:
@@ -184,7 +184,7 @@ def _lost(here: Path) -> float:
     return float(manifest["loss"]["sse"])
 
 
-def _command(*arguments: str) -> Part:
+def _command(*arguments: str) -> PartTimes:
     """Run a shoal command and return its processor and wall-clock time."""
     clock = perf_counter()
     python = [sys.executable, "-P", "-m", "shoal.cli"]  # -P: not a csv.py that lies beside the data
@@ -192,4 +192,4 @@ def _command(*arguments: str) -> Part:
     wall = perf_counter() - clock
     if done.returncode != 0:
         raise GuaranteeError(f"The rehearsal with similar records failed. {' '.join(done.stderr.split())}")
-    return Part(max(cpu, 1e-9), wall)
+    return PartTimes(max(cpu, 1e-9), wall)

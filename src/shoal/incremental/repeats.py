@@ -18,7 +18,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SIGMAS = 5.0
 
 
-class Overlap(NamedTuple):
+class Repeats(NamedTuple):
     """How many records of a batch are in the collection already, and how many chance explains at most."""
 
     n_records: int
@@ -39,7 +39,7 @@ def content_of(keys: Keys, secret: bytes) -> str:
     return hmac.digest(secret, keys.tobytes(), "sha256").hex()
 
 
-def overlap(late: Keys, there: Keys) -> Overlap:
+def overlap(late: Keys, there: Keys) -> Repeats:
     """Count the records of a batch that the collection has, and estimate how many chance would bring.
 
     A record that has nothing to do with the collection meets its equal there about as often as a record of the
@@ -49,7 +49,7 @@ def overlap(late: Keys, there: Keys) -> Overlap:
     _, counts = np.unique(there, return_counts=True)
     share = (int(counts[counts > 1].sum()) + 1) / (len(there) + 1)
     expected = share * len(late)
-    return Overlap(found, int(expected + _SIGMAS * np.sqrt(expected) + 1))
+    return Repeats(found, int(expected + _SIGMAS * np.sqrt(expected) + 1))
 
 
 def _keys(column: pa.ChunkedArray) -> Keys:

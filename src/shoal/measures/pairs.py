@@ -106,7 +106,7 @@ def present(columns: Sequence[Vector], weights: Vector | None = None) -> tuple[S
     return [column[where] for column in columns], None if weights is None else weights[where]
 
 
-class Moments(NamedTuple):
+class ScaledMoments(NamedTuple):
     """Mean and standard deviation of ``values * 2**-exponent - origin``."""
 
     exponent: int
@@ -114,7 +114,7 @@ class Moments(NamedTuple):
     mean: float
     sd: float
 
-    def relative_to(self, origin: float) -> "Moments":
+    def relative_to(self, origin: float) -> "ScaledMoments":
         """Return the same unit with a number as origin, and as mean."""
         return self._replace(origin=float(times_power_of_two(np.array([origin]), -self.exponent)[0]), mean=0.0)
 
@@ -132,19 +132,19 @@ class Moments(NamedTuple):
         return found
 
 
-def moments(values: Vector, weights: Vector | None = None, like: Moments | None = None) -> Moments:
+def moments(values: Vector, weights: Vector | None = None, like: ScaledMoments | None = None) -> ScaledMoments:
     """Return mean and population standard deviation of numbers without NaN, at any offset and magnitude.
 
     Exponent and origin are those of `like`, if given, so that means can be compared digit by digit.
     """
     if like is None:
         exponent = int(np.frexp(max(values.max(), -values.min()))[1])
-        like = Moments(exponent, 0.0, 0.0, 1.0).relative_to(values[0])
+        like = ScaledMoments(exponent, 0.0, 0.0, 1.0).relative_to(values[0])
     mean, variance = kernels.co_moments([values], [-like.exponent], [like.origin], weights)
     return like._replace(mean=float(mean[0]), sd=float(np.sqrt(variance[0, 0])))
 
 
-def covariance(columns: Sequence[Vector], units: Sequence[Moments], weights: Vector | None = None) -> Matrix:
+def covariance(columns: Sequence[Vector], units: Sequence[ScaledMoments], weights: Vector | None = None) -> Matrix:
     """Return the covariances of columns without NaN, in standard deviations of their units; shape (n_columns,) * 2.
 
     A column of equal values has covariances of exactly 0.

@@ -14,8 +14,8 @@ from shoal.errors import ParameterError
 from shoal.kernels.parallel_calls import column_by_column
 from shoal.measures.pairs import (
     Columns,
-    Moments,
     Pair,
+    ScaledMoments,
     as_classes,
     as_pairs,
     as_weights,
@@ -151,7 +151,7 @@ class _Column(NamedTuple):
     """A column, and the moments of its original values; None without any."""
 
     pair: Pair
-    unit: Moments | None
+    unit: ScaledMoments | None
 
     @property
     def varies(self) -> bool:
@@ -164,7 +164,7 @@ class _Column(NamedTuple):
         return not np.isnan(self.pair.after).all()
 
 
-def _unit(pair: Pair, weights: Vector | None) -> Moments | None:
+def _unit(pair: Pair, weights: Vector | None) -> ScaledMoments | None:
     (originals,), own = present([pair.before], weights)
     return moments(originals, own) if len(originals) else None
 
@@ -212,7 +212,7 @@ class _Spread(NamedTuple):
     eigenvalues: Vector
 
     @staticmethod
-    def of(columns: Sequence[Vector], units: Sequence[Moments], weights: Vector | None) -> "_Spread":
+    def of(columns: Sequence[Vector], units: Sequence[ScaledMoments], weights: Vector | None) -> "_Spread":
         """Measure columns without NaN, in standard deviations of their units."""
         found, n_records = covariance(columns, units, weights), len(columns[0])
         if n_records >= len(columns):

@@ -17,7 +17,7 @@ def unit_scaled(X: Matrix) -> Matrix:
     return scaled
 
 
-class Cells:
+class GrowingCells:
     """A partition under construction: the remaining records, and the labels of the assigned ones.
 
     Parameters

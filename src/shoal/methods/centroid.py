@@ -5,7 +5,7 @@ remaining record nearest to the current centroid of the cell. Fewer than k left 
 the nearest centroid. Ties go to the lowest record number.
 """
 
-from shoal.methods.cell_building import Cells, unit_scaled
+from shoal.methods.cell_building import GrowingCells, unit_scaled
 from shoal.typing import Labels, Matrix, Seed
 
 
@@ -20,7 +20,7 @@ def centroid(X: Matrix, k: int, seed: Seed = None) -> Labels:
     Chang, Li, Huang (2007), "TFRP: an efficient microaggregation algorithm for statistical disclosure control",
     section 2.2.
     """
-    cells = Cells(unit_scaled(X))
+    cells = GrowingCells(unit_scaled(X))
     while len(cells.remaining) >= k:
         cells.grow(cells.remaining.farthest_from_centroid(), k)
     return cells.join_left_over()

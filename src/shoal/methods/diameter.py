@@ -11,7 +11,7 @@ import heapq
 import numpy as np
 
 from shoal import kernels
-from shoal.methods.cell_building import Cells, unit_scaled
+from shoal.methods.cell_building import GrowingCells, unit_scaled
 from shoal.typing import Labels, Matrix, Seed
 
 
@@ -28,7 +28,7 @@ def diameter(X: Matrix, k: int, seed: Seed = None) -> Labels:
     section 2.2.
     """
     X = unit_scaled(X)
-    cells = Cells(X)
+    cells = GrowingCells(X)
     pairs = _FarthestPairs(X, cells.remaining)
     while len(cells.remaining) >= k:
         r, s = pairs.find()

@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal import kernels
 from shoal.errors import ParameterError
-from shoal.methods.cell_building import Cells, unit_scaled
+from shoal.methods.cell_building import GrowingCells, unit_scaled
 from shoal.methods.dissolve import dissolve
 from shoal.typing import Labels, Matrix, Seed
 
@@ -35,7 +35,7 @@ def tfrp(X: Matrix, k: int, seed: Seed = None, *, phases: int = 2) -> Labels:
 
 def _phase_one(X: Matrix, k: int) -> Labels:
     X = unit_scaled(X)
-    cells = Cells(X)
+    cells = GrowingCells(X)
     orders = [_farthest_first(X, corner) for corner in (X.min(), X.max())]
     starts = [iter(order.tolist()) for order in orders]
     n_cells = len(X) // k

@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal import kernels
 from shoal.errors import ParameterError
-from shoal.methods.cell_building import Cells, unit_scaled
+from shoal.methods.cell_building import GrowingCells, unit_scaled
 from shoal.typing import Labels, Matrix, Seed
 
 
@@ -31,7 +31,7 @@ def vmdav(X: Matrix, k: int, seed: Seed = None, *, gamma: float = 0.2) -> Labels
     if not (isinstance(gamma, Real) and math.isfinite(gamma) and gamma >= 0):
         raise ParameterError(f"gamma must be a finite number of at least 0; got {gamma!r}.")
     X = unit_scaled(X)
-    cells = Cells(X)
+    cells = GrowingCells(X)
     farthest_first = np.argsort(-kernels.distances(X, cells.remaining.centroid()), kind="stable")
     starts = iter(farthest_first.tolist())
     while len(cells.remaining) >= k:
@@ -42,7 +42,7 @@ def vmdav(X: Matrix, k: int, seed: Seed = None, *, gamma: float = 0.2) -> Labels
     return cells.join_left_over()
 
 
-def _extend(cells: Cells, members: list[int], largest: int, gamma: float) -> None:
+def _extend(cells: GrowingCells, members: list[int], largest: int, gamma: float) -> None:
     """Add the record nearest to the cell while d_in < gamma * d_out."""
     nearest = {member: _nearest_other(cells, member) for member in members} if len(cells.remaining) > 1 else {}
     while len(nearest) < largest and len(cells.remaining) > 1:
@@ -57,7 +57,7 @@ def _extend(cells: Cells, members: list[int], largest: int, gamma: float) -> Non
                 nearest[member] = _nearest_other(cells, member)
 
 
-def _nearest_other(cells: Cells, record: int) -> tuple[float, int]:
+def _nearest_other(cells: GrowingCells, record: int) -> tuple[float, int]:
     """Return the squared distance to the nearest remaining record other than this one, and that record."""
     found, squared = cells.remaining.nearest(cells.X[record], min(2, len(cells.remaining)))
     other = int(found[0] == record)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from shoal.sources.unpacking import Limit
+from shoal.sources.unpacking import SizeLimit
 
 _DICTIONARY = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
 _WIDTHS = {"BOOLEAN": 1 / 8, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
@@ -53,7 +53,9 @@ def declared_sizes(metadata: pq.FileMetaData) -> dict[str, dict[str, Declared]]:
     return found
 
 
-def check_parquet_size(sizes: Mapping[str, Mapping[str, Declared]], names: Iterable[str], limit: Limit) -> list[str]:
+def check_parquet_size(
+    sizes: Mapping[str, Mapping[str, Declared]], names: Iterable[str], limit: SizeLimit
+) -> list[str]:
     """Raise if the columns declare more than the limit; return those of texts that may still exceed it.
 
     These store texts by reference, and are to be read as categories, whose size can be computed before they are texts.
@@ -63,7 +65,7 @@ def check_parquet_size(sizes: Mapping[str, Mapping[str, Declared]], names: Itera
     return [path for path, declared in wanted.items() if declared.repeated > limit.n_bytes]
 
 
-def as_texts(table: pa.Table, types: pa.Schema, limit: Limit, kept: Collection[str] = ()) -> pa.Table:
+def as_texts(table: pa.Table, types: pa.Schema, limit: SizeLimit, kept: Collection[str] = ()) -> pa.Table:
     """Return the table with the types of the file, where its texts were read as categories; raise beyond the limit.
 
     Columns that are `kept` stay categories.
@@ -85,7 +87,7 @@ def _text_size(array: pa.DictionaryArray) -> int:
     return pc.sum(lengths.take(array.indices)).as_py() or 0
 
 
-def check_arrow_size(path: Path, limit: Limit) -> None:
+def check_arrow_size(path: Path, limit: SizeLimit) -> None:
     """Raise if the compressed buffers of an Arrow file declare more than the limit."""
     size = 0
     with pa.memory_map(str(path)) as file:
@@ -108,7 +110,7 @@ def _messages_of_file(file: Any) -> Iterator[Any]:
             yield pa.ipc.read_message(file)
 
 
-def check_runs(table: pa.Table, limit: Limit) -> None:
+def check_runs(table: pa.Table, limit: SizeLimit) -> None:
     """Raise if columns that store runs of equal values would exceed the limit without them."""
     runs = [field.type for field in table.schema if pa.types.is_run_end_encoded(field.type)]
     limit.check(sum(table.num_rows * (_bits(kind.value_type) // 8) for kind in runs))

@@ -18,7 +18,7 @@ from shoal.sources.excel_writing import write_excel
 from shoal.sources.format import Content, Format
 from shoal.sources.python_values import cell_columns
 from shoal.sources.reading import Reading
-from shoal.sources.unpacking import Limit
+from shoal.sources.unpacking import SizeLimit
 from shoal.sources.workbook_parts import (
     OLD,
     OPEN_DOCUMENT,
@@ -64,7 +64,7 @@ def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> C
     """Read one sheet of a workbook."""
     calamine = optional("python_calamine", "Excel workbooks need python-calamine", "excel", FileError)
     check_workbook(path)
-    limit = Limit(path, reading.max_unpacked_gb)
+    limit = SizeLimit(path, reading.max_unpacked_gb)
     is_open_xml = path.suffix.lower() not in (OLD, OPEN_DOCUMENT)
     if path.suffix.lower() == OPEN_DOCUMENT:
         check_open_document(path, limit)

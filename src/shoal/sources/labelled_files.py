@@ -15,7 +15,7 @@ from shoal.distribution import optional
 from shoal.errors import FileError, ShoalError, listed
 from shoal.sources.clean import check_flat, check_names, check_texts, check_wanted, in_few_types
 from shoal.sources.reading import Reading, Receipt
-from shoal.sources.unpacking import Limit
+from shoal.sources.unpacking import SizeLimit
 from shoal.spelling import setting
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def read_labelled(
 ) -> tuple[pa.Table, Receipt, ValueLabels]:
     """Read a file by one of the readers of pyreadstat; its size is limited if it is of a format that `expands`."""
     given |= {} if reading.encoding is None else {"encoding": reading.encoding}
-    limit = Limit(path, reading.max_unpacked_gb if expands else math.inf)
+    limit = SizeLimit(path, reading.max_unpacked_gb if expands else math.inf)
     try:
         _, about = reader(path, metadataonly=True, **given)
         names = list(about.column_names)

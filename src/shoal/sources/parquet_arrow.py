@@ -16,7 +16,7 @@ from shoal.sources.clean import check_names, check_wanted, plain, without_record
 from shoal.sources.columnar_size import as_texts, check_arrow_size, check_parquet_size, check_runs, declared_sizes
 from shoal.sources.format import About, Content, Format, InParts, Parts, one_part
 from shoal.sources.reading import Reading, Receipt
-from shoal.sources.unpacking import Limit
+from shoal.sources.unpacking import SizeLimit
 
 _AT_ONCE = 1 << 16  # records of a part
 _ARROW_ENDINGS = (".arrow", ".feather", ".ipc")
@@ -63,7 +63,7 @@ def read_columns(
     path: Path, columns: Sequence[str], max_unpacked_gb: float | None = None, coded: Sequence[str] = ()
 ) -> pa.Table:
     """Read some columns; the texts of those that are `coded` as dictionary columns, as the file stores them."""
-    limit = Limit(path, max_unpacked_gb)
+    limit = SizeLimit(path, max_unpacked_gb)
     with opened(path) as file:
         types = file.schema_arrow
         check_names(types.names)
@@ -86,7 +86,7 @@ class ParquetColumns:
 
     def __init__(self, path: Path, max_unpacked_gb: float | None = None) -> None:
         self._path, self._max_unpacked_gb = path, max_unpacked_gb
-        self._limit = Limit(path, max_unpacked_gb)
+        self._limit = SizeLimit(path, max_unpacked_gb)
         # Prefetched data would be kept until the file is closed.
         self._file = opened(path, pre_buffer=False)
         check_names(self._file.schema_arrow.names)
@@ -166,7 +166,7 @@ def write_parquet_parts(tables: Iterable[pa.Table], path: Path, ending: str, lik
 
 def read_arrow(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
     """Read an Arrow file, in the file format (Feather) or as a stream."""
-    limit = Limit(path, reading.max_unpacked_gb)
+    limit = SizeLimit(path, reading.max_unpacked_gb)
     try:
         check_arrow_size(path, limit)
         with pa.OSFile(str(path)) as file:

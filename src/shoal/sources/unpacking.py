@@ -120,12 +120,12 @@ def archived_endings(*endings: str) -> tuple[str, ...]:
     return tuple(f"{ending}{archive}" for archive in _ARCHIVES for ending in endings)
 
 
-class Limit:
+class SizeLimit:
     """Largest size to which a file may expand.
 
     Examples
     --------
-    >>> Limit(Path(__file__), 0.5).n_bytes
+    >>> SizeLimit(Path(__file__), 0.5).n_bytes
     500000000
     """
 
@@ -146,7 +146,7 @@ class Limit:
 def unpacked(path: Path, max_unpacked_gb: float | None = None, size: int = _PIECE) -> Iterator[bytes]:
     """Yield the content of a file in blocks of at most `size` bytes, decompressed if its extension asks for it."""
     packing = (PACKINGS | _ARCHIVES).get(path.suffix.lower())
-    limit = Limit(path, max_unpacked_gb)
+    limit = SizeLimit(path, max_unpacked_gb)
     if packing is None:
         with open(path, "rb") as file:
             yield from iter(partial(file.read, size), b"")

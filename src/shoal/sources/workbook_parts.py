@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
 from shoal.errors import FileError
-from shoal.sources.unpacking import Limit
+from shoal.sources.unpacking import SizeLimit
 
 OLD = ".xls"
 """Extension of workbooks of Excel 97 to 2003, which are no archives; a sheet has at most 65,536 rows of 256 cells."""
@@ -106,7 +106,7 @@ def damaged_workbook(path: Path) -> FileError:
     )
 
 
-def sheets_of(path: Path, limit: Limit) -> list[SheetPart]:
+def sheets_of(path: Path, limit: SizeLimit) -> list[SheetPart]:
     """Return the sheets of a workbook that hold cells; raise if its parts are declared to be too large."""
     with _opened(path) as archive:
         limit.check(sum(part.file_size for part in archive.infolist()))
@@ -135,7 +135,7 @@ def _relation(sheet: ET.Element) -> str | None:
     return next((found for name in _RELATIONS if (found := sheet.get(name)) is not None), None)
 
 
-def scan_sheet(path: Path, part: str, limit: Limit) -> SheetCounts:
+def scan_sheet(path: Path, part: str, limit: SizeLimit) -> SheetCounts:
     """Decompress all XML of a workbook once, in pieces, and count what is in one sheet; raise beyond the limit."""
     found, size = SheetCounts(), 0
     with _opened(path) as archive, open(path, "rb") as file:

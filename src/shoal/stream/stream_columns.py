@@ -15,7 +15,7 @@ from shoal.stream.batches import no_rows
 from shoal.stream.cell_values import Encoded, indicator, is_placed, published_type, read
 from shoal.stream.keys import Keys, tags_of
 from shoal.stream.rules import Rules, refuse_misfit
-from shoal.stream.unit_ranges import Ranges
+from shoal.stream.unit_ranges import UnitRanges
 from shoal.typing import Labels, Matrix, Vector
 
 
@@ -83,7 +83,7 @@ class Layout:
         coded = [column for column in self.quasi if not is_placed(column) or self.rules.missing == "own-value"]
         return tuple(column.settings.weight**2 for column in coded)
 
-    def ranges(self) -> Ranges:
+    def ranges(self) -> UnitRanges:
         """Return the declared ranges; the others are learned later."""
         bounds = np.full((2, len(self.placed)), np.nan)
         for j, column in enumerate(self.placed):
@@ -91,7 +91,7 @@ class Layout:
                 bounds[:, j] = 0.0, 1.0
             elif column.name in self.rules.ranges:
                 bounds[:, j] = _bounds(column, self.rules.ranges[column.name])
-        return Ranges(bounds[0], bounds[1], ~np.isnan(bounds[0]), self.rules.adapt)
+        return UnitRanges(bounds[0], bounds[1], ~np.isnan(bounds[0]), self.rules.adapt)
 
     def conform(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return the columns that wait, with the types of the first batch; refuse other columns or types."""
@@ -125,7 +125,7 @@ class Layout:
         """Return the columns with numeric positions, NaN where missing."""
         return [_there(read[column.name].values) for column in self.placed]
 
-    def coordinates(self, values: list[Vector], n_tuples: int, ranges: Ranges) -> tuple[Matrix, Labels]:
+    def coordinates(self, values: list[Vector], n_tuples: int, ranges: UnitRanges) -> tuple[Matrix, Labels]:
         """Return values scaled and weighted, missing ones at mid-range; and the number outside the range, by column."""
         return kernels.place(values, n_tuples, ranges.low, ranges.high, self._weights)
 
@@ -149,7 +149,7 @@ class Layout:
         """Return the keys that have to differ within a cell, shape (n_tuples, n_tags)."""
         return _beside([tags_of(rows.column(name)) for name in self.tags], rows.num_rows)
 
-    def tuples(self, rows: pa.RecordBatch, ranges: Ranges, times: np.ndarray) -> Tuples:
+    def tuples(self, rows: pa.RecordBatch, ranges: UnitRanges, times: np.ndarray) -> Tuples:
         """Return tuples as the arrays that the window takes."""
         read = self.read(rows)
         n = rows.num_rows

@@ -14,7 +14,7 @@ EPOCH = 10_000
 
 
 @dataclass
-class Ranges:
+class UnitRanges:
     """Lows and highs of columns; NaN where not yet known."""
 
     low: NDArray[np.float64]

@@ -10,7 +10,7 @@ from block_tables import ROLES, batches, job, people
 from shoal.columns.prepare import prepare
 from shoal.columns.schema import Schema
 from shoal.engines.blocks import sample
-from shoal.engines.blocks.blueprint import Summary
+from shoal.engines.blocks.blueprint import TableSummary
 from shoal.engines.blocks.exact_sums import UNIT, exact_sums
 from shoal.errors import SchemaError
 from shoal.space.space import Space
@@ -34,7 +34,7 @@ def test_sums_are_exact(numbers):
 def test_the_space_is_that_of_all_records_in_memory(scaling):
     table, asked = people(400), job()
     schema = Schema.of(table.schema, asked.roles, asked.columns)
-    summary = Summary.merged([Summary.of(batch, schema, 1) for batch in batches(table, 5, shuffled=2)])
+    summary = TableSummary.merged([TableSummary.of(batch, schema, 1) for batch in batches(table, 5, shuffled=2)])
     found = summary.statistics.space(summary.statistics.settled(schema), scaling)
     original = prepare(table, schema, "own-value")
 
@@ -47,7 +47,7 @@ def test_summaries_do_not_depend_on_the_split(monkeypatch):
     table, asked = people(300), job()
     schema = Schema.of(table.schema, asked.roles, asked.columns)
     one, two = (
-        Summary.merged([Summary.of(batch, schema, 1) for batch in split])
+        TableSummary.merged([TableSummary.of(batch, schema, 1) for batch in split])
         for split in (batches(table, 2), batches(table, 9, shuffled=4))
     )
 
@@ -64,9 +64,9 @@ def test_ordered_categories_that_are_listed_differently_are_refused():
         return pa.table({"grade": values})
 
     schema = Schema.of(batch(["low", "high"]).schema, job(roles={"quasi_identifiers": ("grade",)}, columns={}).roles)
-    parts = [Summary.of(batch(listed), schema, 1) for listed in (["low", "high"], ["high", "low"])]
+    parts = [TableSummary.of(batch(listed), schema, 1) for listed in (["low", "high"], ["high", "low"])]
     with pytest.raises(SchemaError, match="not listed in the same way"):
-        Summary.merged(parts)
+        TableSummary.merged(parts)
 
 
 def test_roles_of_the_tables_are_those_of_the_jobs():

@@ -6,7 +6,7 @@ import pytest
 import shoal
 from block_tables import people
 from shoal import LDiversity, TCloseness
-from shoal.engines.disk.memory import Budget
+from shoal.engines.disk.memory import MemoryBudget
 from shoal.errors import ParameterError, SchemaError
 
 ASKED = {"quasi_identifiers": ["city", "grade", "region"], "confidential": ["illness", "note"], "k": 2}
@@ -20,7 +20,7 @@ def path(tmp_path):
 
 @pytest.fixture(autouse=True)
 def small_buffers(monkeypatch):
-    monkeypatch.setattr(Budget, "buffer", property(lambda self: 20_000))
+    monkeypatch.setattr(MemoryBudget, "buffer", property(lambda self: 20_000))
 
 
 @pytest.mark.parametrize("subject", [None, "name"])

@@ -63,7 +63,7 @@ _OF_KINDS: Mapping[str, tuple[Kind | None, ...]] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class ColumnRow:
     """A column as the page shows it."""
 
     number: int
@@ -202,7 +202,7 @@ def change_one(request: Request, form: Form) -> str:
     return f"/work/{work.id}/columns/{row.number}"
 
 
-def _fields(draft: Draft, row: Row) -> list[Field]:
+def _fields(draft: Draft, row: ColumnRow) -> list[Field]:
     """Return the settings that a column of this role and kind may have, and those that it has."""
     given, kind = draft.columns.get(row.name), row.kind or row.facts["kind"]
     weight = draft.steer.get(row.name)
@@ -219,7 +219,7 @@ def _fields(draft: Draft, row: Row) -> list[Field]:
     ]
 
 
-def _reading(work: Work, draft: Draft, row: Row) -> list[Section]:
+def _reading(work: Work, draft: Draft, row: ColumnRow) -> list[Section]:
     """Return how the fields of a column are read, in a file that has fields."""
     if work.facts(draft)["read_as"]["kind"] != "csv":
         return []
@@ -228,7 +228,7 @@ def _reading(work: Work, draft: Draft, row: Row) -> list[Section]:
     return sections(fields, {"How its fields are read": ("decimal", "thousands", "date_format", "null_values")})
 
 
-def rows_of(draft: Draft, columns: list[dict[str, Any]]) -> list[Row]:
+def rows_of(draft: Draft, columns: list[dict[str, Any]]) -> list[ColumnRow]:
     """Return the columns as the page shows them."""
     helpers = {getattr(draft.roles, helper): helper for helper in HELPERS}
     role = {name: role for role, names in draft.roles.named().items() for name in names}
@@ -239,7 +239,7 @@ def rows_of(draft: Draft, columns: list[dict[str, Any]]) -> list[Row]:
         findings = [(place, finding_of(entry)) for place, entry in enumerate(facts["findings"])]
         waiting = [(place, finding) for place, finding in findings if not is_settled(draft, finding)]
         found.append(
-            Row(
+            ColumnRow(
                 number=number,
                 name=name,
                 facts=facts,
@@ -311,12 +311,12 @@ def finding_of(entry: Mapping[str, Any]) -> Finding:
     return Finding(entry["name"], entry["column"], entry["what"], entry["why"], tuple(remedies), entry["question"])
 
 
-def _rows(work: Work) -> list[Row]:
+def _rows(work: Work) -> list[ColumnRow]:
     draft = work.draft
     return rows_of(draft, work.columns(draft))
 
 
-def _row(request: Request, work: Work) -> Row:
+def _row(request: Request, work: Work) -> ColumnRow:
     number: int = request.path_params["number"]
     rows = _rows(work)
     if number >= len(rows):
@@ -324,7 +324,7 @@ def _row(request: Request, work: Work) -> Row:
     return rows[number]
 
 
-def _fits(row: Row, find: str, only: str) -> bool:
+def _fits(row: ColumnRow, find: str, only: str) -> bool:
     if find and find.casefold() not in row.name.casefold():
         return False
     if only == "undecided":
@@ -366,7 +366,7 @@ def _with_roles(draft: Draft, roles: Mapping[str, Role | None]) -> Draft:
     return with_columns(draft, {name: dict.fromkeys(settings) for name, settings in unused.items() if settings})
 
 
-def _as_proposed(draft: Draft, rows: list[Row]) -> Draft:
+def _as_proposed(draft: Draft, rows: list[ColumnRow]) -> Draft:
     """Take the proposals for the columns that nobody has decided on."""
     waiting = [row for row in rows if row.role is None and row.helper is None]
     taken = {helper for helper in HELPERS if getattr(draft.roles, helper) is not None}
@@ -384,7 +384,7 @@ def _as_proposed(draft: Draft, rows: list[Row]) -> Draft:
     return with_columns(with_roles(draft, roles), {name: kind for name, kind in kinds.items() if kind["kind"]})
 
 
-def _with_remedy(draft: Draft, rows: Mapping[int, Row], text: str) -> Draft:
+def _with_remedy(draft: Draft, rows: Mapping[int, ColumnRow], text: str) -> Draft:
     """Take a remedy, given as the numbers of column, finding and remedy."""
     column, finding, remedy = (*map(digits, text.split(".")), -1, -1, -1)[:3]
     row = rows.get(column)

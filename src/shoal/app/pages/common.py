@@ -42,7 +42,7 @@ _INSTEAD_OF_UPLOAD = "Make room, or put the file into the folder of the app and 
 
 
 @dataclass(frozen=True)
-class Parts:
+class Services:
     """What handlers work with."""
 
     works: Works
@@ -127,9 +127,9 @@ def back_to(form: Form, usual: str) -> str:
     return back if back in STEPS or back == "history" or re.fullmatch(r"columns/\d{1,4}", back) else usual
 
 
-def parts_of(request: Request) -> Parts:
+def parts_of(request: Request) -> Services:
     """Return what handlers work with."""
-    parts: Parts = request.app.state.parts
+    parts: Services = request.app.state.parts
     return parts
 
 

@@ -36,7 +36,7 @@ LAYOUT: Layout = {
 }
 
 
-class Setting(NamedTuple):
+class ModelSetting(NamedTuple):
     """A further setting of a model: its name, and the values it may have, if they are few."""
 
     name: str
@@ -49,7 +49,7 @@ class Promise(NamedTuple):
     name: str
     bound: str
     hint: str
-    further: tuple[Setting, ...]
+    further: tuple[ModelSetting, ...]
 
 
 def promises() -> list[Promise]:
@@ -57,7 +57,7 @@ def promises() -> list[Promise]:
     found = []
     for name, model in MODELS.items():
         _, bound, *others = settings_in(model)
-        further = tuple(Setting(each.name, _choices(each)) for each in others)
+        further = tuple(ModelSetting(each.name, _choices(each)) for each in others)
         hint = _HINTS.get(name, (model.__doc__ or "").strip().partition("\n")[0].replace("`", ""))
         found.append(Promise(name, bound.name, hint, further))
     return found

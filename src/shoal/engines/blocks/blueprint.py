@@ -44,7 +44,7 @@ BORDER_ROUNDS = len(CUTS) - 1
 """How often cells at the borders of blocks are refined in blocks that are cut elsewhere."""
 
 
-class Summary(NamedTuple):
+class TableSummary(NamedTuple):
     """What is kept of the records after the first pass: statistics and a sample."""
 
     statistics: Statistics
@@ -57,7 +57,7 @@ class Summary(NamedTuple):
         seed: int,
         first_record: int | None = None,
         highest_key: int = 2**64 - 1,
-    ) -> "Summary":
+    ) -> "TableSummary":
         """Summarize a batch, as it was read; raise on values that cannot be used.
 
         Records with sampling keys above `highest_key` are known not to be in the sample of the whole.
@@ -65,12 +65,12 @@ class Summary(NamedTuple):
         records = travelling(batch, schema, first_record)
         survey_weights(records, schema, first_record)
         names = [name for name in carried(schema) if name in schema.quasi_names]
-        return Summary(Statistics.of(batch, records, schema), Sample.of(records, names, seed, highest_key))
+        return TableSummary(Statistics.of(batch, records, schema), Sample.of(records, names, seed, highest_key))
 
     @staticmethod
-    def merged(parts: Sequence["Summary"]) -> "Summary":
+    def merged(parts: Sequence["TableSummary"]) -> "TableSummary":
         """Summarize several parts of the table together; their order does not matter."""
-        return Summary(
+        return TableSummary(
             Statistics.merged(part.statistics for part in parts), Sample.merged([part.sample for part in parts])
         )
 
@@ -118,7 +118,7 @@ class Blueprint:
     scattered: dict[int, int] = field(default_factory=dict)
 
     @staticmethod
-    def of(job: Job, schema: Schema, summary: Summary, *, is_csv: bool = False) -> "Blueprint":
+    def of(job: Job, schema: Schema, summary: TableSummary, *, is_csv: bool = False) -> "Blueprint":
         """Fix everything, or raise if the job cannot be done.
 
         Parameters
@@ -126,8 +126,8 @@ class Blueprint:
         job : Job
             With a seed; checked by `shoal.job.checks.check_job` and `shoal.engines.blocks.limits.check_limits`.
         schema : Schema
-            As for `Summary.of`.
-        summary : Summary
+            As for `TableSummary.of`.
+        summary : TableSummary
             Of all records.
         is_csv : bool
             Whether the records were read from text.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shoal.columns.schema import Schema
 from shoal.engines.blocks.block_records import carried, travelling
-from shoal.engines.blocks.blueprint import BORDER_ROUNDS, Blueprint, Summary
+from shoal.engines.blocks.blueprint import BORDER_ROUNDS, Blueprint, TableSummary
 from shoal.engines.blocks.publish import Measured, Part, publish
 from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.solve import destinations, refine_cells, solve
@@ -67,7 +67,7 @@ class Engine(Protocol[Records]):
     def stage(self, name: str, make: Callable[[], tuple[Records, Any]]) -> tuple[Records, Any]:
         """Make a stage: its records, and what was found out. An engine may keep both, and make them again."""
 
-    def summarize(self, summary: Callable[..., Summary]) -> Summary:
+    def summarize(self, summary: Callable[..., TableSummary]) -> TableSummary:
         """Merge the summaries of all batches; ``summary(batch)`` also takes `first_record` and `highest_key`."""
 
     def assign(self, blueprint: Blueprint, send: Callable[..., Sent]) -> Records:
@@ -95,7 +95,7 @@ class Engine(Protocol[Records]):
         """Return what was measured on published records, in an order that is always the same."""
 
 
-class Made(NamedTuple, Generic[Records]):
+class Outcome(NamedTuple, Generic[Records]):
     """What the stages leave."""
 
     blueprint: Blueprint
@@ -103,18 +103,18 @@ class Made(NamedTuple, Generic[Records]):
     measured: list[Measured]
 
 
-def make(engine: Engine[Records], job: Job, schema: Schema, *, is_csv: bool = False) -> Made[Records]:
+def make(engine: Engine[Records], job: Job, schema: Schema, *, is_csv: bool = False) -> Outcome[Records]:
     """Run all stages of a job that was checked against the schema and has a seed; `is_csv` as in `Blueprint.of`."""
 
     def fit() -> tuple[Any, Blueprint]:
-        summary = engine.summarize(partial(Summary.of, schema=schema, seed=_seed(job)))
+        summary = engine.summarize(partial(TableSummary.of, schema=schema, seed=_seed(job)))
         return None, Blueprint.of(job, schema, summary, is_csv=is_csv)
 
     _, fitted = engine.stage(FIT, fit)
     records, blueprint = engine.stage(ASSIGN, lambda: _in_leaves(engine, fitted))
     for number, stage in enumerate((*IN_CELLS, PUBLISH)):
         records, _ = engine.stage(stage, partial(_in_blocks, engine, records, blueprint, number))
-    return Made(blueprint, records, engine.measured(records))
+    return Outcome(blueprint, records, engine.measured(records))
 
 
 def _seed(job: Job) -> int:

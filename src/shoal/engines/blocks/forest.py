@@ -18,7 +18,7 @@ _STEPS = 2.0**20
 """Directions are rounded to multiples of its reciprocal."""
 
 
-class Tree(NamedTuple):
+class CutTree(NamedTuple):
     """A binary tree; a point with a projection below the threshold goes one way, all others the other way."""
 
     directions: Matrix
@@ -55,7 +55,7 @@ def projections(points: Matrix, direction: Vector) -> Vector:
     return total
 
 
-def grow(points: Matrix, weights: Vector, size: float, first: int = 0, share: float = 0.5) -> Tree:
+def grow(points: Matrix, weights: Vector, size: float, first: int = 0, share: float = 0.5) -> CutTree:
     """Cut sampled points in two until no leaf has more than `size` of their weight.
 
     Parameters
@@ -74,7 +74,7 @@ def grow(points: Matrix, weights: Vector, size: float, first: int = 0, share: fl
     growing = _Growing(points, weights, size, share)
     growing.cut(np.arange(len(points)), first)
     n_dims = points.shape[1]
-    return Tree(
+    return CutTree(
         np.array(growing.directions).reshape(-1, n_dims),
         np.array(growing.thresholds, dtype=np.float64),
         np.array(growing.below, dtype=np.int64),
@@ -151,7 +151,7 @@ class Forest:
 
     Attributes
     ----------
-    trees : tuple of Tree
+    trees : tuple of CutTree
     begins : ndarray of shape (n_trees,)
         Number of the first leaf of each tree.
     tree_of : ndarray of shape (n_strata,)
@@ -160,7 +160,7 @@ class Forest:
         Leaves that were too large, and the tree that cuts each further.
     """
 
-    trees: tuple[Tree, ...]
+    trees: tuple[CutTree, ...]
     begins: Labels
     tree_of: Labels
     deeper: dict[int, int]
@@ -186,7 +186,7 @@ class Forest:
         first, share
             As in `grow`.
         """
-        trees: list[Tree] = []
+        trees: list[CutTree] = []
         tree_of = np.zeros(len(sizes), dtype=np.int64)
         together, n_dims = 0, points.shape[1]
         for stratum, n_records in enumerate(sizes):
@@ -267,12 +267,12 @@ def join_neighbours(counts: Labels, least: int) -> Labels:
     return groups
 
 
-def _single_leaf(n_dims: int) -> Tree:
+def _single_leaf(n_dims: int) -> CutTree:
     nothing = np.empty(0, dtype=np.int64)
-    return Tree(np.empty((0, n_dims)), np.empty(0), nothing, nothing, 1)
+    return CutTree(np.empty((0, n_dims)), np.empty(0), nothing, nothing, 1)
 
 
-def _begins(trees: Sequence[Tree]) -> Labels:
+def _begins(trees: Sequence[CutTree]) -> Labels:
     sizes = np.array([tree.n_leaves for tree in trees], dtype=np.int64)
     return np.cumsum(sizes) - sizes
 

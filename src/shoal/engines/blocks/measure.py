@@ -28,7 +28,7 @@ from shoal.output.release import Records, Release
 from shoal.space.axes import NominalAxis, NumberAxis
 
 
-class Measures:
+class BlockMeasures:
     """The measures of a release that was made block by block.
 
     Parameters
@@ -162,7 +162,7 @@ class Measures:
 
 def release_in_blocks(blueprint: Blueprint, parts: Sequence[Measured], records: Records) -> Release:
     """Return the release of records that were published block by block, or close them if it may not be published."""
-    measures = Measures(blueprint, parts, lambda: records.verdict)
+    measures = BlockMeasures(blueprint, parts, lambda: records.verdict)
     try:
         release = Release(blueprint.job, blueprint.schema, blueprint.space, blueprint.findings, measures, records)
         return release.reviewed()

@@ -17,8 +17,8 @@ from shoal.engines.blocks.block_records import SUBJECT
 from shoal.engines.blocks.limits import schema_in_blocks
 from shoal.engines.blocks.measure import release_in_blocks
 from shoal.engines.disk.checked_files import CheckedWriter, DamagedError, keep, open_checked
-from shoal.engines.disk.engine import Made, make
-from shoal.engines.disk.memory import Budget
+from shoal.engines.disk.engine import DiskOutcome, make
+from shoal.engines.disk.memory import MemoryBudget
 from shoal.engines.disk.recounting import Asked, recount_batches
 from shoal.engines.disk.scratch import scratch_folder, scratch_of
 from shoal.job import Job, Order
@@ -48,7 +48,7 @@ def execute_on_disk(
     The scratch folder is beside the `target`, where the release will be written, or among the temporary files.
     """
     schema = check_disk_job(job, source)
-    budget = Budget.of(job.memory, threads)
+    budget = MemoryBudget.of(job.memory, threads)
     with ExitStack() as stack:
         folder = stack.enter_context(scratch_folder(scratch_of(job, source, target)))
         if job.seed is None:
@@ -66,7 +66,7 @@ def check_disk_job(job: Job, source: Batches) -> Schema:
     schema = schema_in_blocks(job, source.types, "disk")
     if source.n_records:
         as_cell_size(job.k, source.n_records)
-    Budget.of(job.memory, None)
+    MemoryBudget.of(job.memory, None)
     return schema
 
 
@@ -84,7 +84,9 @@ class DiskRecords:
     engine = "disk"
     table = arrow = cells = None
 
-    def __init__(self, source: Batches, made: Made, scratch: Path, budget: Budget, stack: ExitStack) -> None:
+    def __init__(
+        self, source: Batches, made: DiskOutcome, scratch: Path, budget: MemoryBudget, stack: ExitStack
+    ) -> None:
         self.source = source
         self._made, self._scratch, self._budget, self._stack = made, scratch, budget, stack
         self._job, self._schema = made.blueprint.job, made.blueprint.schema

@@ -20,14 +20,14 @@ from shoal.columns.schema import Schema
 from shoal.columns.value_hashes import record_hashes
 from shoal.engines.blocks import driver
 from shoal.engines.blocks.block_records import carried, dealt, hashes_of
-from shoal.engines.blocks.blueprint import Blueprint, Summary
+from shoal.engines.blocks.blueprint import Blueprint, TableSummary
 from shoal.engines.blocks.driver import ASSIGN, FIT, IN_CELLS, PUBLISH, SOLVE, Assign, Choose, Publish, Sent, Work
 from shoal.engines.blocks.forest import leaves_of_blocks
 from shoal.engines.blocks.publish import Measured, Part
 from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.solve import SETTLED
 from shoal.engines.disk.checked_files import DamagedError, keep, open_checked
-from shoal.engines.disk.memory import Budget
+from shoal.engines.disk.memory import MemoryBudget
 from shoal.engines.disk.scratch import check_space
 from shoal.engines.disk.spill import Gathering, Spill, release_memory
 from shoal.files import sync_folder
@@ -62,14 +62,14 @@ class NamesStages(Protocol):
         """Take the name of the stage that begins."""
 
 
-class Made(NamedTuple):
+class DiskOutcome(NamedTuple):
     """What the stages leave: published records by the order of their hashes, and what was measured."""
 
     blueprint: Blueprint
     published: Spill
     n_buckets: int
     measured: list[Measured]
-    again: "Callable[[DamagedError], Made]"
+    again: "Callable[[DamagedError], DiskOutcome]"
     """Makes damaged pieces again."""
 
 
@@ -85,8 +85,8 @@ class _Done(NamedTuple):
 
 
 def make(
-    job: Job, source: Batches, schema: Schema, scratch: Path, budget: Budget, progress: Progress | None = None
-) -> Made:
+    job: Job, source: Batches, schema: Schema, scratch: Path, budget: MemoryBudget, progress: Progress | None = None
+) -> DiskOutcome:
     """Make the published records of a checked job in a folder of `shoal.engines.disk.scratch.scratch_folder`.
 
     The result does not depend on the budget. A piece that is damaged twice ends the work.
@@ -94,16 +94,16 @@ def make(
     engine = _DiskEngine(source, carried(schema), scratch, budget, progress)
     damaged: set[Path] = set()
 
-    def made() -> Made:
+    def made() -> DiskOutcome:
         while True:
             try:
                 blueprint, published, measured = driver.make(engine, job, schema, is_csv=source.kind == "csv")
                 engine.free(ASSIGN, *IN_CELLS)
-                return Made(blueprint, published(), _n_buckets(blueprint), measured, again)
+                return DiskOutcome(blueprint, published(), _n_buckets(blueprint), measured, again)
             except DamagedError as damage:
                 discard(damage)
 
-    def again(damage: DamagedError) -> Made:
+    def again(damage: DamagedError) -> DiskOutcome:
         discard(damage)
         return made()
 
@@ -122,7 +122,7 @@ class _DiskEngine:
     """Implements `shoal.engines.blocks.driver.Engine` with records in `Pieces`."""
 
     def __init__(
-        self, source: Batches, columns: list[str], scratch: Path, budget: Budget, progress: Progress | None
+        self, source: Batches, columns: list[str], scratch: Path, budget: MemoryBudget, progress: Progress | None
     ) -> None:
         self._source, self._columns, self._scratch, self._budget = source, columns, scratch, budget
         self._progress = progress
@@ -205,9 +205,9 @@ class _DiskEngine:
     def _gathering(self, name: str) -> Gathering:
         return Gathering(self._target, name, self._budget.buffer)
 
-    def summarize(self, summary: Callable[..., Summary]) -> Summary:
+    def summarize(self, summary: Callable[..., TableSummary]) -> TableSummary:
         """Summarize batches on several threads; a record above the highest key of some is not in the sample of all."""
-        gathered: list[Summary] = []
+        gathered: list[TableSummary] = []
         lock = Lock()
 
         def of_batch(item: tuple[int, pa.Table]) -> int:
@@ -217,11 +217,11 @@ class _DiskEngine:
             with lock:
                 gathered.append(found)
                 if len(gathered) > _MERGED:
-                    gathered[:] = [Summary.merged(gathered)]
+                    gathered[:] = [TableSummary.merged(gathered)]
             return int(batch.num_rows)
 
         self._each(of_batch, self._numbered(), self._budget.threads)
-        return Summary.merged(gathered or [summary(without_records(self._source.types).select(self._columns))])
+        return TableSummary.merged(gathered or [summary(without_records(self._source.types).select(self._columns))])
 
     def assign(self, blueprint: Blueprint, send: Callable[..., Sent]) -> Pieces:
         """Send batches on several threads, from the first one, since pieces do not tell which batches they hold."""

@@ -41,7 +41,7 @@ def as_bytes(memory: str) -> int:
     return size
 
 
-class Budget(NamedTuple):
+class MemoryBudget(NamedTuple):
     """How the memory is used."""
 
     total: int
@@ -50,9 +50,9 @@ class Budget(NamedTuple):
     threads: int
 
     @staticmethod
-    def of(memory: str | None, threads: int | None) -> "Budget":
+    def of(memory: str | None, threads: int | None) -> "MemoryBudget":
         """Return the budget for a size like 2GB and a number of threads, all cores by default."""
-        return Budget(as_bytes(DEFAULT if memory is None else memory), threads or kernels.n_threads())
+        return MemoryBudget(as_bytes(DEFAULT if memory is None else memory), threads or kernels.n_threads())
 
     @property
     def buffer(self) -> int:

@@ -14,7 +14,7 @@ from shoal.columns.schema import Role, Schema
 from shoal.engines.blocks.block_records import SUBJECT, person_hashes, plain_schema
 from shoal.engines.blocks.recount import class_parts, merged_verdicts, recount_part
 from shoal.engines.blocks.statistics import Counts
-from shoal.engines.disk.memory import Budget
+from shoal.engines.disk.memory import MemoryBudget
 from shoal.engines.disk.spill import Gathering, Spill, release_memory
 from shoal.errors import ParameterError
 from shoal.files import hidden_folder, temporary_path
@@ -82,7 +82,7 @@ def recount_in_parts(table: Any, asked: Question, memory: str, reading: Mapping[
             "A model of frequencies with a subject counts each person once in the whole table, which cannot be done in "
             "parts. Leave out the limit of memory, the subject or the model."
         )
-    budget = Budget.of(memory, None)
+    budget = MemoryBudget.of(memory, None)
     source = open_batches(table, **reading)
     check_wanted(asked.needed, source.names)
     if source.n_records == 0:

@@ -19,7 +19,7 @@ from shoal.columns.value_hashes import record_hashes
 from shoal.distribution import versions
 from shoal.engines.blocks import driver
 from shoal.engines.blocks.block_records import ALONE, CELL, HASHES, SUBJECT
-from shoal.engines.blocks.blueprint import Blueprint, Summary
+from shoal.engines.blocks.blueprint import Blueprint, TableSummary
 from shoal.engines.blocks.driver import Assign, Choose, Publish, Sent, Work
 from shoal.engines.blocks.publish import Measured
 from shoal.engines.blocks.recount import merged_verdicts, recount_part
@@ -100,14 +100,14 @@ class _SparkEngine:
         with named(self._source.sparkSession, name):
             return make()
 
-    def summarize(self, summary: Callable[..., Summary]) -> Summary:
+    def summarize(self, summary: Callable[..., TableSummary]) -> TableSummary:
         """Summarize batches where they are; raise unless all workers have the same version of shoal."""
 
-        def measure(batch: pa.Table) -> tuple[frozenset[str], Summary]:
+        def measure(batch: pa.Table) -> tuple[frozenset[str], TableSummary]:
             return frozenset([versions()["shoal"]]), summary(batch)
 
-        def merge(parts: list[tuple[frozenset[str], Summary]]) -> tuple[frozenset[str], Summary]:
-            return frozenset().union(*(part[0] for part in parts)), Summary.merged([part[1] for part in parts])
+        def merge(parts: list[tuple[frozenset[str], TableSummary]]) -> tuple[frozenset[str], TableSummary]:
+            return frozenset().union(*(part[0] for part in parts)), TableSummary.merged([part[1] for part in parts])
 
         ours = versions()["shoal"]
         theirs, found = merge(gathered(self._source, measure, merge) or [measure(types_of(self._source).empty_table())])

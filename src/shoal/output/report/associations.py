@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.schema import Kind, Role, Schema
-from shoal.measures.pairs import Moments, blocks, covariance, moments
+from shoal.measures.pairs import ScaledMoments, blocks, covariance, moments
 from shoal.measures.recount import Columns
 from shoal.measures.table_risk import as_floats
 from shoal.typing import Vector
@@ -83,7 +83,7 @@ class _Numbers(NamedTuple):
     """A column of numbers, NaN where a value is missing, with its moments; shape (n_records,)."""
 
     values: Vector
-    unit: Moments | None  # None without any value
+    unit: ScaledMoments | None  # None without any value
     complete: bool
 
     @staticmethod

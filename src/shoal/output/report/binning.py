@@ -24,7 +24,7 @@ _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "D": 86400, "M": 2629746, "Y": 3155
 
 
 @dataclass(frozen=True)
-class Grid:
+class BinGrid:
     """Edges of bins that are drawn equally wide, and their labels.
 
     Attributes
@@ -47,7 +47,7 @@ class Grid:
         return np.diff(below, prepend=0, append=len(values))
 
 
-def number_grid(values: Vector, k: int, whole: bool) -> Grid | None:
+def number_grid(values: Vector, k: int, whole: bool) -> BinGrid | None:
     """Return a grid of round numbers for released values, or None if there is nothing to draw.
 
     Parameters
@@ -85,7 +85,7 @@ def _ends(values: Vector, k: int) -> tuple[float, float] | None:
     return (low, high) if low < high and np.isfinite(high - low) else None
 
 
-def _linear(low: float, high: float, whole: bool) -> Grid | None:
+def _linear(low: float, high: float, whole: bool) -> BinGrid | None:
     step = round_step((high - low) / MOST_BINS, whole)
     first, last = np.floor(low / step), np.floor(high / step) + 1
     if not last - first <= 4 * MOST_BINS or last <= first:  # steps too fine for the magnitude of the numbers
@@ -94,7 +94,7 @@ def _linear(low: float, high: float, whole: bool) -> Grid | None:
     edges = marks - 0.5 if whole else marks
     if not (np.diff(edges) > 0).all():
         return None
-    return Grid(edges, tuple(map(tick, marks)), "whole" if whole else "linear")
+    return BinGrid(edges, tuple(map(tick, marks)), "whole" if whole else "linear")
 
 
 def round_step(least: float, whole: bool = False) -> float:
@@ -113,7 +113,7 @@ def round_step(least: float, whole: bool = False) -> float:
     return float(next((factor * power for factor in factors if factor * power >= least * (1 - 1e-12)), least))
 
 
-def _logarithmic(values: Vector, low: float, high: float, whole: bool) -> Grid | None:
+def _logarithmic(values: Vector, low: float, high: float, whole: bool) -> BinGrid | None:
     """Return edges at 1, 2, 5, 10, 20, ... on either side of zero as far as the values go."""
     sizes = np.abs(values[values != 0])
     top = max(abs(low), abs(high))
@@ -128,10 +128,10 @@ def _logarithmic(values: Vector, low: float, high: float, whole: bool) -> Grid |
     both = np.concatenate([left, [0.0], right])
     if len(both) < 4:
         return None
-    return Grid(both - 0.5 if whole else both, tuple(map(tick, both)), "log")
+    return BinGrid(both - 0.5 if whole else both, tuple(map(tick, both)), "log")
 
 
-def date_grid(seconds: Vector, k: int) -> Grid | None:
+def date_grid(seconds: Vector, k: int) -> BinGrid | None:
     """Return a grid of calendar steps for released moments, in ascending seconds since 1970, or None.
 
     Examples
@@ -151,7 +151,7 @@ def date_grid(seconds: Vector, k: int) -> Grid | None:
         return None
     if not (np.diff(edges) > 0).all():
         return None
-    return Grid(edges, tuple(str(mark).replace("T", " ") for mark in marks), "date")
+    return BinGrid(edges, tuple(str(mark).replace("T", " ") for mark in marks), "date")
 
 
 def _calendar_step(least: float) -> tuple[str, int]:
@@ -169,7 +169,7 @@ class Histogram:
 
     Attributes
     ----------
-    grid : Grid
+    grid : BinGrid
         Where the edges may be.
     starts : ndarray of shape (n_bins + 1,)
         Indices of the grid edges at which bins begin; the last one is where they end.
@@ -177,7 +177,7 @@ class Histogram:
         Records in each bin, before and after or after alone.
     """
 
-    grid: Grid
+    grid: BinGrid
     starts: Counts
     sides: dict[str, Counts]
 
@@ -199,12 +199,12 @@ class Histogram:
         }
 
 
-def joined(grid: Grid, sides: dict[str, Vector], k: int) -> Histogram | None:
+def joined(grid: BinGrid, sides: dict[str, Vector], k: int) -> Histogram | None:
     """Count values in the bins of a grid, and join neighbours until each bin holds k records on every side.
 
     Parameters
     ----------
-    grid : Grid
+    grid : BinGrid
         From released values.
     sides : dict of str to ndarray of shape (n_values,)
         Values before and after, or after alone; ascending.
@@ -218,7 +218,7 @@ def joined(grid: Grid, sides: dict[str, Vector], k: int) -> Histogram | None:
 
     Examples
     --------
-    >>> grid = Grid(np.arange(5.0), ("0", "1", "2", "3", "4"), "linear")
+    >>> grid = BinGrid(np.arange(5.0), ("0", "1", "2", "3", "4"), "linear")
     >>> result = joined(grid, {"after": np.array([0, 0, 1, 2, 3, 9.0])}, k=2)
     >>> result.starts, result.sides["after"]
     (array([0, 1, 3, 4]), array([2, 2, 2]))

@@ -4,7 +4,7 @@
 where it was stopped.
 """
 
-from shoal.stream.pipe.lines import Form
+from shoal.stream.pipe.lines import LineForm
 from shoal.stream.pipe.loop import Ending, Pipe, Watching
 
-__all__ = ["Ending", "Form", "Pipe", "Watching"]
+__all__ = ["Ending", "LineForm", "Pipe", "Watching"]

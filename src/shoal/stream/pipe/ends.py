@@ -18,7 +18,7 @@ STATE, LOCK = "stream.state", "stream.lock"
 
 
 @dataclass(frozen=True)
-class Ends:
+class PipeEnds:
     """Where lines come from and go to; None is stdin or stdout."""
 
     input: str | None = None

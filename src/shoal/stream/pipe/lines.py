@@ -25,7 +25,7 @@ LINE = "shoal:line"
 """The column that holds the line number of a tuple. It appears in the side output only."""
 
 
-class Form(StrEnum):
+class LineForm(StrEnum):
     """The format of the lines."""
 
     NDJSON = "ndjson"
@@ -81,11 +81,11 @@ class Read(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading:
+class LineReading:
     """How columns are parsed, by the rules of the stream."""
 
     rules: Rules
-    form: Form
+    form: LineForm
     separator: str = ","
 
     @property
@@ -112,9 +112,9 @@ class Reading:
 class Reader:
     """Parses text into tables, piece by piece."""
 
-    def __init__(self, reading: Reading, columns: list[str] | None = None) -> None:
+    def __init__(self, reading: LineReading, columns: list[str] | None = None) -> None:
         self.reading = reading
-        self.columns = columns if columns is not None or reading.form is Form.CSV else reading.names
+        self.columns = columns if columns is not None or reading.form is LineForm.CSV else reading.names
         self._date_types: dict[str, pa.DataType] = {}
         if self.columns is not None:
             self._start(self.columns)
@@ -128,7 +128,7 @@ class Reader:
         refuse_misfit(columns, self.reading.names, (), "header")
         self.columns = columns
         self._how = [self.reading.how(name) for name in columns]
-        is_csv = self.reading.form is Form.CSV
+        is_csv = self.reading.form is LineForm.CSV
         self._reader = kernels.TextReader(columns, self._how, is_csv, self.reading.separator)
 
     def header(self, text: bytes, is_end: bool) -> int:
@@ -164,7 +164,7 @@ class Reader:
         """Return the fields of CSV as texts, and values of JSON as the bytes that spell them."""
         offsets, content, there = column
         mask = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
-        kind = pa.large_string() if self.reading.form is Form.CSV else pa.large_binary()
+        kind = pa.large_string() if self.reading.form is LineForm.CSV else pa.large_binary()
         return pa.Array.from_buffers(kind, len(there), [mask, pa.py_buffer(offsets), pa.py_buffer(content)])
 
     def _with_dates(self, read: Read, name: str, text: bytes) -> Read:
@@ -217,15 +217,15 @@ def _as_dates(texts: pa.Array, unit: pa.DataType) -> tuple[pa.Array, NDArray[np.
 class Writer:
     """Formats tables as text."""
 
-    def __init__(self, form: Form, names: list[str], separator: str = ",") -> None:
+    def __init__(self, form: LineForm, names: list[str], separator: str = ",") -> None:
         self.form = form
         self.names = names
         self._separator = separator
-        self._writer = kernels.TextWriter(names, form is Form.CSV, separator)
+        self._writer = kernels.TextWriter(names, form is LineForm.CSV, separator)
 
     def header(self) -> bytes:
         """Return the line that names the columns of CSV."""
-        if self.form is not Form.CSV:
+        if self.form is not LineForm.CSV:
             return b""
         out: list[str] = []
         csv.writer(_Lines(out), delimiter=self._separator, lineterminator="\n").writerow(self.names)
@@ -255,10 +255,10 @@ class Writer:
 
     def _spelled(self, array: pa.Array) -> pa.Array:
         """Return integers, dates and plain texts as they are written."""
-        if self.form is Form.CSV and pa.types.is_large_string(array.type):
+        if self.form is LineForm.CSV and pa.types.is_large_string(array.type):
             return array.cast(pa.large_binary())
         texts = array.cast(pa.string())
-        if self.form is Form.NDJSON and not pa.types.is_integer(array.type):
+        if self.form is LineForm.NDJSON and not pa.types.is_integer(array.type):
             texts = pc.binary_join_element_wise('"', texts, '"', "")
         return texts.cast(pa.large_string()).cast(pa.large_binary())
 

@@ -21,10 +21,10 @@ from shoal.stream import Stream, Summary
 from shoal.stream.batches import as_array
 from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
-from shoal.stream.pipe.ends import Checkpoint, Ends
-from shoal.stream.pipe.lines import LINE, Bad, Form, LineReason, Read, Reader, Reading, Writer
+from shoal.stream.pipe.ends import Checkpoint, PipeEnds
+from shoal.stream.pipe.lines import LINE, Bad, LineForm, LineReading, LineReason, Read, Reader, Writer
 from shoal.stream.pipe.sink import Sink
-from shoal.stream.pipe.source import Source
+from shoal.stream.pipe.source import TextSource
 
 LONGEST = 1 << 24
 """Longer lines are rejected; without a limit a missing line break would fill the memory."""
@@ -52,8 +52,8 @@ class Pipe:
     def __init__(
         self,
         stream: Stream,
-        reading: Reading,
-        ends: Ends,
+        reading: LineReading,
+        ends: PipeEnds,
         watching: Watching | None = None,
         monitor: Monitor | None = None,
     ) -> None:
@@ -74,14 +74,14 @@ class Pipe:
             raise
 
     def _open(self, stream: Stream) -> None:
-        self._source: Source | None = None
+        self._source: TextSource | None = None
         self._out: Sink
         self._sinks: list[Sink] = []
         self.stream = self._resumed(stream)
         self.stream.on_side = self._to_side
         notes = self.stream.notes
         self._reader = Reader(self.reading, notes.get("columns"))
-        self._source = Source(self.ends.input, notes.get("bytes", 0) if self.ends.input is not None else 0)
+        self._source = TextSource(self.ends.input, notes.get("bytes", 0) if self.ends.input is not None else 0)
         self._out = self._sink(self.ends.output, notes.get("output"))
         self._side = None if self.ends.side is None else self._sink(self.ends.side, notes.get("side"), private=True)
         self._n_bytes, self._n_lines = notes.get("bytes", 0), notes.get("lines", 0)
@@ -278,7 +278,7 @@ class Pipe:
     def _refusal(self, number: int, reason: str, column: str | None = None) -> InputError:
         assert self._source is not None
         where = "" if column is None else f"column {column!r}, "
-        may_be_csv = number == 1 and reason == LineReason.MALFORMED and self.reading.form is Form.NDJSON
+        may_be_csv = number == 1 and reason == LineReason.MALFORMED and self.reading.form is LineForm.NDJSON
         hint = " Lines are read as JSON objects; for CSV add --csv." if may_be_csv else ""
         kept = "is in the checkpoint" if self._checkpoint is not None else "was released"
         return InputError(
@@ -362,10 +362,10 @@ def _keep_freed_memory() -> None:
     bytes(LONGEST)
 
 
-def _as_json(value: Any, form: Form) -> Any:
+def _as_json(value: Any, form: LineForm) -> Any:
     """Return a value as JSON would have it."""
     if isinstance(value, bytes):
-        return json.loads(value) if form is Form.NDJSON else value.decode()
+        return json.loads(value) if form is LineForm.NDJSON else value.decode()
     if isinstance(value, float) and not np.isfinite(value):
         return None if np.isnan(value) else str(value)
     return value if isinstance(value, int | float | str | bool | None) else str(value)

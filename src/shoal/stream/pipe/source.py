@@ -21,7 +21,7 @@ AHEAD = 4
 """Maximum number of pieces in the queue; it bounds the memory of a pipe whose consumer is slow."""
 
 
-class Source:
+class TextSource:
     """Pieces of a text, as they come.
 
     Attributes

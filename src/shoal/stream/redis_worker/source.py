@@ -5,7 +5,7 @@ from typing import NamedTuple
 Id = tuple[int, int]
 
 
-class Source(NamedTuple):
+class StreamCounts(NamedTuple):
     """The stream that is read, when it was asked for the entries after the last one."""
 
     n_added: int

@@ -20,12 +20,12 @@ from shoal.stream import Stream
 from shoal.stream.batches import as_binary, one_batch
 from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
-from shoal.stream.pipe.lines import Bad, Form, LineReason, Read, Reader, Reading, Writer
+from shoal.stream.pipe.lines import Bad, LineForm, LineReading, LineReason, Read, Reader, Writer
 from shoal.stream.pipe.loop import LONGEST
 from shoal.stream.redis_worker import scripts
 from shoal.stream.redis_worker.redis_keys import ID, STEP_BYTES, Keys
 from shoal.stream.redis_worker.replies import ChangedError, FencedError, redis_errors
-from shoal.stream.redis_worker.source import Source, after, as_pair
+from shoal.stream.redis_worker.source import StreamCounts, after, as_pair
 from shoal.stream.redis_worker.state_fields import StateFields
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Worker:
         self._begin = begin
         self._monitor = monitor or Monitor()
         self._fresh = stream.dump()
-        self._reader = Reader(Reading(stream.rules, Form.NDJSON))
+        self._reader = Reader(LineReading(stream.rules, LineForm.NDJSON))
         self._writer: Writer | None = None
         self._scripts = {name: redis.register_script(getattr(scripts, name)) for name in _SCRIPTS}
         self._token: int | None = None
@@ -287,7 +287,7 @@ class Worker:
         found = self._run("STEP", *where, *lengths, trim, *committed)
         added, length, first, newest, at_end, ids, lines = found
         taken = Taken(ids.split(b"\n"), lines) if ids else NOTHING
-        source = Source(added, length, as_pair(first.decode()), as_pair(newest.decode()), bool(at_end))
+        source = StreamCounts(added, length, as_pair(first.decode()), as_pair(newest.decode()), bool(at_end))
         if source.is_other(as_pair(self._last), self._n_read, len(taken.ids)) and not self._go_on_in(source):
             return NOTHING
         self._lose(source.n_gone(as_pair(self._last), self._n_read, len(taken.ids)))
@@ -302,7 +302,7 @@ class Worker:
         with redis_errors():
             return self._scripts[script](self.keys, [*who, *rest])
 
-    def _go_on_in(self, source: Source) -> bool:
+    def _go_on_in(self, source: StreamCounts) -> bool:
         """Go on in a source that was deleted and filled again; return whether at the entries that were just read."""
         if source.is_after(as_pair(self._last)):
             log.warning("source-replaced", extra={"facts": {"source": self.keys.source}})
@@ -360,14 +360,14 @@ class Worker:
         if released is None:
             return
         if self._writer is None:
-            self._writer = Writer(Form.NDJSON, released.schema.names)
+            self._writer = Writer(LineForm.NDJSON, released.schema.names)
         n_rows = max(1, released.num_rows // (1 + released.nbytes // STEP_BYTES))
         for begin in range(0, released.num_rows, n_rows):
             yield from _pieces(self._writer.write(released.slice(begin, n_rows)))
 
     def _set_aside(self, table: pa.Table, reasons: list[str]) -> None:
         names = [name for name in table.column_names if name != ID]
-        lines = Writer(Form.NDJSON, names).write(one_batch(table.select(names))).split(b"\n")
+        lines = Writer(LineForm.NDJSON, names).write(one_batch(table.select(names))).split(b"\n")
         ids = table.column(ID).to_pylist()
         self._aside += [b"%s %s %s\n" % (r.encode(), i, s) for r, i, s in zip(reasons, ids, lines, strict=False)]
 
