@@ -389,8 +389,8 @@ def conclude(
     linking = None if plan is None else plan.linking
     measures = TableMeasures(job, schema, space, original, weights, X, published, plain, cells, loss, threads, linking)
     records = RecordsInMemory(job, original, published, cells, verdict, threads)
-    said, labels = table.receipt.said, table.labels
-    return Release(job, schema, space, findings, measures, records, said, labels, linking).reviewed()
+    notes, labels = table.receipt.notes, table.labels
+    return Release(job, schema, space, findings, measures, records, notes, labels, linking).reviewed()
 
 
 def _with_new_identifiers(published: Published, link: str, histories: Histories, seed: int) -> tuple[Table, Published]:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field as Setting
 from steward import PEOPLE
 
-from shoal.app.fields import NOT_ASKED, asked, field_of, sections
+from shoal.app.fields import NOT_ASKED, field_of, on_form, sections
 from shoal.columns.schema import ColumnSettings, Roles
 from shoal.job import Input, Job, Output
 from shoal.settings import Settings, holds_settings
@@ -121,12 +121,12 @@ def columns_of(steward):
 def test_every_setting_of_a_job_is_on_a_page_or_excepted_with_a_reason(settled):
     settled.roles(sex="quasi-identifier")
 
-    assert {*asked(Job), *asked(Roles)} - {"steer"} <= names_on(settled, "protection")
-    assert {*asked(ColumnSettings), *asked(FieldReading), "steer"} <= names_on(settled, *columns_of(settled))
-    assert {Output.model_fields[name].alias or name for name in asked(Output)} <= names_on(settled, "release")
+    assert {*on_form(Job), *on_form(Roles)} - {"steer"} <= names_on(settled, "protection")
+    assert {*on_form(ColumnSettings), *on_form(FieldReading), "steer"} <= names_on(settled, *columns_of(settled))
+    assert {Output.model_fields[name].alias or name for name in on_form(Output)} <= names_on(settled, "release")
     known = OF_ANY_SOURCE.union(*(kind.options for kind in KINDS))
-    assert set(asked(Input)) == known & set(asked(Input))
-    assert known - {"fields"} <= set(asked(Input))
+    assert set(on_form(Input)) == known & set(on_form(Input))
+    assert known - {"fields"} <= set(on_form(Input))
     assert names_on(settled, "file") >= OF_ANY_SOURCE
 
 
@@ -152,7 +152,7 @@ def test_a_new_setting_comes_last_in_a_closed_section_under_its_description():
         old: int = Setting(1, description="known before")
         new: str | None = Setting(None, description="not known before")
 
-    first, last = sections([field_of(Later, name, None) for name in asked(Later)], {"": ["old"]})
+    first, last = sections([field_of(Later, name, None) for name in on_form(Later)], {"": ["old"]})
 
     assert [field.name for field in first.fields] == ["old"]
     assert (last.title, last.is_open) == ("Further settings", False)

@@ -53,7 +53,7 @@ def test_the_only_visible_sheet_is_read_and_hidden_ones_are_named(path):
     table = read(workbook(path, ROWS, change))
 
     assert table.n_records == 6
-    assert table.receipt.said == ("The workbook has hidden sheets, which are not read: 'notes'.",)
+    assert table.receipt.notes == ("The workbook has hidden sheets, which are not read: 'notes'.",)
     with pytest.raises(FileError, match=r"Sheet 'notes' of 'people\.xlsx' is empty"):
         read(path, sheet="notes")
 
@@ -94,7 +94,7 @@ def test_two_header_rows_are_a_question(path):
         read(path)
     table = read(path, header_row=2)
     assert table.names == ("age", "born", "name")
-    assert table.receipt.said == ("1 row(s) above the header, in row 2, are not read.",)
+    assert table.receipt.notes == ("1 row(s) above the header, in row 2, are not read.",)
     assert read(path, header_row=1).receipt.mixed == {"a": {"texts": 1, "numbers": 6}, "b": {"texts": 1, "dates": 6}}
 
 
@@ -140,7 +140,7 @@ def test_hidden_and_merged_cells_blank_rows_and_formulas_are_told(path):
 
     table = read(workbook(path, ROWS, change))
 
-    assert table.receipt.said == (
+    assert table.receipt.notes == (
         "1 blank row(s) between the records are left out.",
         "1 range(s) of merged cells: the first cell of each has the value, the others are read as missing.",
         "1 row(s) are hidden in the sheet, and read like the others.",
@@ -159,7 +159,7 @@ def test_what_is_told_of_a_sheet_stands_in_inspect_and_in_the_warnings_of_a_rele
         release = shoal.anonymize(path, k=3, quasi_identifiers=["age"], identifiers=["name", "born"])
 
     assert "1 row(s) are hidden" in str(shoal.inspect(path))
-    assert shoal.inspect(path).to_dict()["said"] == list(read(path).receipt.said)
+    assert shoal.inspect(path).to_dict()["notes"] == list(read(path).receipt.notes)
     assert "1 row(s) are hidden in the sheet, and read like the others." in release.warnings
 
 

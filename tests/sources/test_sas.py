@@ -24,7 +24,7 @@ def test_values_labels_and_formats_are_read():
     assert table.labels.variables == {"age": "Age in years", "sex": "Sex of the person"}
     assert table.labels.formats == {"born": "DATE9", "sex": "SEXF"}
     assert table.labels.values == {}
-    assert table.receipt.said == (
+    assert table.receipt.notes == (
         "Formats of 'sex' may have labels in a catalogue (.sas7bcat), which is not read. Give it as the catalog.",
     )
 
@@ -35,7 +35,7 @@ def test_a_catalogue_gives_the_labels_of_values_which_make_a_column_one_of_categ
     release = shoal.anonymize(PATH, k=3, reading={"catalog": CATALOG}, **roles)
 
     assert table.labels.values == {"sex": {1.0: "female", 2.0: "male"}}
-    assert table.receipt.said == ()
+    assert table.receipt.notes == ()
     assert str(release.schema["sex"].kind) == "nominal"
     assert "female" in str(release.codebook)
 
@@ -57,7 +57,7 @@ def test_special_missing_values_are_missing_and_need_no_policy():
     assert table.arrow["pay"].null_count == 1
     assert table.arrow.schema.field("pay").type == pa.float64()
     assert table.labels.special == {"pay": ["A"]}
-    assert table.receipt.said[0].startswith("Special missing values (.A to .Z, ._) in 'pay' are read as missing")
+    assert table.receipt.notes[0].startswith("Special missing values (.A to .Z, ._) in 'pay' are read as missing")
     assert release.verdict.holds
 
 

@@ -208,7 +208,7 @@ def test_a_portable_file_is_read_and_says_what_became_missing(tmp_path):
         "BORN": [date(1990, 1, 1), date(1980, 2, 2), date(1970, 3, 3)],
     }
     assert table.labels.values == {"SEX": VALUES["sex"]}
-    assert table.receipt.said == ("Values that the .por file declares missing are read as missing.",)
+    assert table.receipt.notes == ("Values that the .por file declares missing are read as missing.",)
     with pytest.raises(FileError, match=r"\.por files are read only"):
         write(table.arrow, tmp_path / "out.por")
     with pytest.raises(ParameterError, match="encoding"):

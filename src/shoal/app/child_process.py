@@ -167,9 +167,9 @@ def released(draft: Draft, lines: JsonLines, *, force: bool = False, job_file: s
     lines.stage("reading the file and grouping records")
     release = assignment.carry_out(progress=lines.progress)
     lines.stage("writing the public report and looking closer")
-    said = {**destination.asked.said(), "file": destination.title, "sha256": sha256(destination.table)}
+    page = {**destination.asked.title_page(), "file": destination.title, "sha256": sha256(destination.table)}
     with replacing(public, force) as temporary:
-        text = render(release, "html", "public", **said)
+        text = render(release, "html", "public", **page)
         write_text(temporary, text)
     return {
         **_told(release.verdict),

@@ -284,7 +284,7 @@ class Section(NamedTuple):
         return any(field.is_set for field in self.fields)
 
 
-def asked(model: type[Settings]) -> list[str]:
+def on_form(model: type[Settings]) -> list[str]:
     """Return the settings of a model that a form asks for; parts of a job have forms of their own."""
     not_asked = NOT_ASKED.get(model, {})
     return [

@@ -132,7 +132,7 @@ def audit(
 
         return recount_in_parts(table, asked, memory, reading)
     source = _read(table, asked.needed, reading)
-    for text in source.receipt.said:
+    for text in source.receipt.notes:
         warnings.warn(text, ShoalWarning, stacklevel=2)
     arrow = gathered(source.arrow, asked.needed)
     if arrow.num_rows == 0:

@@ -97,7 +97,7 @@ def audit_series(
 def _read(table: Any, key: str, asked: Question, reading: Mapping[str, Any]) -> Table:
     """Return a release with its key; raise if it has no quasi-identifier."""
     source = read(table, **reading)
-    for text in source.receipt.said:
+    for text in source.receipt.notes:
         warnings.warn(text, ShoalWarning, stacklevel=3)
     if key not in source.names:
         raise SchemaError(

@@ -41,7 +41,7 @@ def command(file: str, as_json: bool, **given: Any) -> None:
     The reading options are for the original. Shares are given for the originals as if published unchanged, and for the
     release. The output describes the originals too: do not publish it.
     """
-    roles = options.taken(given, "role")
+    roles = options.with_prefix(given, "role")
     with showing("reading and attacking", ""):
         found = attack(
             file,

@@ -84,7 +84,7 @@ def command(
     if risks is not None:
         output_format_of(risks)
         check_free([risks], given["force"], _inputs(file, given))
-    roles = options.taken(given, "role")
+    roles = options.with_prefix(given, "role")
     with telling(), showing(f"reading and counting {shown(file)}", ""):
         verdict = audit(
             file,

@@ -74,7 +74,7 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
             models=options.models_of(given),
             reading=options.reading_of(given),
             progress=meter,
-            **options.taken(given, "role"),
+            **options.with_prefix(given, "role"),
             **shared,
             **of_methods,
         )

@@ -48,20 +48,20 @@ def reading(function: F) -> F:
 
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the reading options given, as `shoal.sources.read` and a job take them."""
-    said = taken(given, "reading")
-    said |= {name: number(value) for name, value in said.items() if _is_number(name)}
+    found = with_prefix(given, "reading")
+    found |= {name: number(value) for name, value in found.items() if _is_number(name)}
     fields: dict[str, dict[str, Any]] = {}
-    for name in [name for name in said if name in FieldReading.model_fields]:
-        for entry in said.pop(name):
+    for name in [name for name in found if name in FieldReading.model_fields]:
+        for entry in found.pop(name):
             column, value = typed.perhaps_column(entry)
-            where = said if column is None else fields.setdefault(column, {})
+            where = found if column is None else fields.setdefault(column, {})
             if name == "null_values":
                 where[name] = (*where.get(name, ()), *typed.split(value))
             elif name in where:
                 raise click.BadParameter("it is given twice.", param_hint=option_name(name))
             else:
                 where[name] = value
-    return said | ({"fields": fields} if fields else {})
+    return found | ({"fields": fields} if fields else {})
 
 
 def reading_of_another(name: str, help_: str) -> Callable[[F], F]:
@@ -116,7 +116,7 @@ def _promise(model: type[Model]) -> str:
 
 def models_of(given: dict[str, Any]) -> list[Model]:
     """Return the privacy models that were asked for."""
-    asked = taken(given, "model")
+    asked = with_prefix(given, "model")
     return [_model(name, text) for name in MODELS for text in asked.get(_identifier(name), ())]
 
 
@@ -158,7 +158,7 @@ def settings(model: type[Settings], *wanted: str) -> Callable[[F], F]:
 def settings_of(given: dict[str, Any], model: type[Settings]) -> dict[str, Any]:
     """Return the settings of a part of a job that were given; what does not fit is left for the job to refuse."""
     fields = {about.alias or name: about.annotation for name, about in model.model_fields.items()}
-    return {key: _of_job(key, fields[key], value) for key, value in taken(given, _PREFIX[model]).items()}
+    return {key: _of_job(key, fields[key], value) for key, value in with_prefix(given, _PREFIX[model]).items()}
 
 
 def _of_job(key: str, annotation: Any, value: Any) -> Any:
@@ -232,7 +232,7 @@ def _of_columns(field: FieldInfo) -> dict[str, Any]:
     return {"multiple": True, "metavar": metavar, "help": help_}
 
 
-def taken(given: dict[str, Any], prefix: str) -> dict[str, Any]:
+def with_prefix(given: dict[str, Any], prefix: str) -> dict[str, Any]:
     """Return the options with a prefix, without the prefix."""
     mine = {name.removeprefix(f"{prefix}__"): value for name, value in given.items() if name.startswith(f"{prefix}__")}
     return {name: value for name, value in mine.items() if value not in _NEUTER}
@@ -241,7 +241,7 @@ def taken(given: dict[str, Any], prefix: str) -> dict[str, Any]:
 def column_settings(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the settings of single columns, as a job holds them."""
     settings: dict[str, dict[str, Any]] = {}
-    for name, entries in taken(given, "column").items():
+    for name, entries in with_prefix(given, "column").items():
         annotation = ColumnSettings.model_fields[name].annotation
         flag = option_name(name)
         for entry in entries:
@@ -310,7 +310,7 @@ def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) 
     return Job.of(
         k=given["k"],
         **settings_of(given, Job),
-        roles=taken(given, "role"),
+        roles=with_prefix(given, "role"),
         columns=column_settings(given),
         models=models_of(given),
         **further,

@@ -172,7 +172,7 @@ def _clock(text: str, day: datetime) -> datetime:
 
 def _times(given: dict[str, Any]) -> Times:
     measuring = {name: given[name] for name in ("records", "k", "job") if given[name] is not None}
-    measuring |= options.taken(given, "role") | options.taken(given, "model") | options.reading_of(given)
+    measuring |= options.with_prefix(given, "role") | options.with_prefix(given, "model") | options.reading_of(given)
     if click.get_current_context().get_parameter_source("seconds") is ParameterSource.COMMANDLINE:
         measuring["seconds"] = given["seconds"]
     if (given["takes"] is None) == (given["measure"] is None):

@@ -256,7 +256,7 @@ def compare(
     rhos = [rho] if rho is None or isinstance(rho, int | float | str) else list(rho)
     plan = [(size, method, each) for size in sizes for method in wanted for each in rhos]
     choices: list[Choice] = []
-    noted: dict[str, None] = dict.fromkeys(source.receipt.said)
+    noted: dict[str, None] = dict.fromkeys(source.receipt.notes)
     models: tuple[str, ...] = ()
     for place, (size, method, each) in enumerate(plan):
         told = _part(progress, place, len(plan))

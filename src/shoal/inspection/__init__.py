@@ -221,7 +221,7 @@ class Inspection:
             "unique_share_of_quasi_identifiers": self.together,
             "combinations": [{"columns": list(c.columns), "unique_share": c.unique} for c in self.combinations],
             "combinations_complete": self.complete,
-            "said": list(self.receipt.said),
+            "notes": list(self.receipt.notes),
             "command": self.command() if self.proposed_k else None,
         }
 
@@ -419,7 +419,7 @@ def _sentences(inspection: Inspection) -> list[str]:
     ]
     for columns, unique in inspection.combinations:
         lines.append(f"{' and '.join(map(printable, columns))} alone make {unique:.1%} unique.")
-    lines += map(printable, inspection.receipt.said)
+    lines += map(printable, inspection.receipt.notes)
     if not inspection.complete:
         lines.append("Not all pairs and triples of columns were examined: there are too many records.")
     return lines

@@ -157,8 +157,8 @@ class Writing(Settings):
         """Return these settings, or raise `ParameterError` naming the invalid ones."""
         return validated(Writing, settings)
 
-    def said(self) -> dict[str, str | None]:
-        """Return what was said about the report that stands on its first page."""
+    def title_page(self) -> dict[str, str | None]:
+        """Return what stands on the first page of the report, besides its facts."""
         return {name: getattr(self, name) for name in ("title", "author", "date")}
 
 

@@ -180,7 +180,7 @@ class Verdict:
     @property
     def broken(self) -> tuple[Reached, ...]:
         """The guaranteed models that are violated."""
-        return tuple(found for found in self.models if not found.kept)
+        return tuple(found for found in self.models if found.is_broken)
 
     @property
     def untrue(self) -> tuple[Truth, ...]:

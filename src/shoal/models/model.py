@@ -46,9 +46,9 @@ class Reached:
     failing: NDArray[np.bool_] = field(repr=False, compare=False, default_factory=lambda: np.empty(0, dtype=bool))
 
     @property
-    def kept(self) -> bool:
-        """Whether the model is satisfied or gives no guarantee."""
-        return self.holds or not self.model.promised
+    def is_broken(self) -> bool:
+        """Whether the model promises something that does not hold."""
+        return self.model.promised and not self.holds
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model and the recount as plain values, for JSON."""

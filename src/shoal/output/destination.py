@@ -190,7 +190,9 @@ class Destination:
 
 def _check_reports(asked: Writing) -> None:
     """Raise if the extension of a report does not fit its format, or if there is something to say and no report."""
-    unused = [name for name, value in asked.said().items() if value is not None] + ["form"] * (asked.form == "public")
+    unused = [name for name, value in asked.title_page().items() if value is not None] + ["form"] * (
+        asked.form == "public"
+    )
     if asked.report is None and asked.json_file is None and unused:
         raise ParameterError(
             f"{named(*unused)} can only be given for a report, and none was asked for. Ask for one with "

@@ -194,7 +194,7 @@ class Release:
         a sample; loss, classes and uniqueness are those of all records.
     records : Records
         The published records.
-    said : tuple of str
+    notes : tuple of str
         Notes of the reader on what the records do not show, such as hidden rows.
     value_labels : ValueLabels or None
         Labels that the original file gives to columns and values.
@@ -208,7 +208,7 @@ class Release:
     findings: Sequence[Finding]
     measured: Measures
     records: Records
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     value_labels: ValueLabels | None = None
     linking: Linking | None = None
 

@@ -26,13 +26,13 @@ def write_release(
     `before_publishing` is called when all files are complete and before they are renamed; if it raises, none is.
     """
     records, asked = release.records, destination.asked
-    said: dict[str, Any] = {} if asked.bound is None else {"bound": release.bound(asked.bound).il}
-    said |= {**asked.said(), "file": destination.title}
+    page: dict[str, Any] = {} if asked.bound is None else {"bound": release.bound(asked.bound).il}
+    page |= {**asked.title_page(), "file": destination.title}
     rows = records.rows(asked.order)
     with records.begun(destination) as (table, beside):
         records.write(table, rows)
         written = records.recount(table, rows)
-        facts = gather(release, asked.form, **said, sha256=written.sha256) if destination.reports else {}
+        facts = gather(release, asked.form, **page, sha256=written.sha256) if destination.reports else {}
         manifests = _manifests(release, rows, *written)
         places = {PUBLIC: destination.public_manifest, INTERNAL: destination.internal_manifest}
         texts = {

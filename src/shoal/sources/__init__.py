@@ -256,13 +256,13 @@ def shown(source: str | os.PathLike[str]) -> str:
 
 def _read_standard_input(columns: Sequence[str] | None, reading: Mapping[str, Any]) -> Table:
     others = {name: value for name, value in reading.items() if name != "format"}
-    path, said = standard_input(reading.get("format"), FORMATS)
+    path, notes = standard_input(reading.get("format"), FORMATS)
     table = _read_path(path, columns, others)
     receipt = replace(
         table.receipt,
         given=table.receipt.given.model_copy(update={"format": reading.get("format")}),
         found=table.receipt.found.model_copy(update={"format": format_of(path)[0][1:]}),
-        said=(*said, *table.receipt.said),
+        notes=(*notes, *table.receipt.notes),
     )
     return replace(table, receipt=receipt)
 

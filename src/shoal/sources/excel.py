@@ -69,7 +69,7 @@ def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> C
     if path.suffix.lower() == OPEN_DOCUMENT:
         check_open_document(path, limit)
     sheets = sheets_of(path, limit) if is_open_xml else _listed(calamine, path)
-    chosen, said = _chosen(sheets, reading.sheet, path.name)
+    chosen, notes = _chosen(sheets, reading.sheet, path.name)
     counts = scan_sheet(path, chosen.part, limit) if is_open_xml else SheetCounts()
     loaded = _loaded(calamine, path, chosen.name)
     head = reading.header_row if reading.header_row is not None or reading.names else _found_header(loaded)
@@ -84,11 +84,11 @@ def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> C
     about = {"sheet": chosen.name, "header_row": head}
     table, receipt = cell_columns(cells_of, wanted, list(places), reading, of_sheet=True, **about)
     if not is_open_xml:
-        said.append(
+        notes.append(
             "Rows and columns that are hidden are read like the others, formulas as the values stored with them."
         )
-    said = [*said, *_said(loaded, counts, head, found, len(rows))]
-    return Content.of(table, replace(receipt, said=tuple(said)))
+    notes = [*notes, *_notes(loaded, counts, head, found, len(rows))]
+    return Content.of(table, replace(receipt, notes=tuple(notes)))
 
 
 def _listed(calamine: Any, path: Path) -> list[SheetPart]:
@@ -245,40 +245,40 @@ def _as_name(cell: Any) -> str | None:
     return str(cell) if str(cell).strip() else None
 
 
-def _said(sheet: _Sheet, counts: SheetCounts, head: int | None, names: list[str | None], n_records: int) -> list[str]:
+def _notes(sheet: _Sheet, counts: SheetCounts, head: int | None, names: list[str | None], n_records: int) -> list[str]:
     """Say what is in the sheet that its records do not show."""
     first = sheet.first_row if head is None else head + 1
-    said = []
+    notes = []
     if head is not None and head > sheet.first_row:
-        said.append(f"{head - sheet.first_row:,} row(s) above the header, in row {head}, are not read.")
+        notes.append(f"{head - sheet.first_row:,} row(s) above the header, in row {head}, are not read.")
     blank = sheet.last_row - first + 1 - n_records
     if blank:
-        said.append(f"{blank:,} blank row(s) between the records are left out.")
+        notes.append(f"{blank:,} blank row(s) between the records are left out.")
     merged = [ends for ends in sheet.merged if ends[1][0] + 1 >= first]
     if merged:
-        said.append(
+        notes.append(
             f"{len(merged):,} range(s) of merged cells: the first cell of each has the value, the others are read as "
             "missing."
         )
     if counts.hidden_rows:
-        said.append(f"{counts.hidden_rows:,} row(s) are hidden in the sheet, and read like the others.")
+        notes.append(f"{counts.hidden_rows:,} row(s) are hidden in the sheet, and read like the others.")
     hidden = [
         name
         for i, name in enumerate(names, sheet.first_column)
         if name is not None and any(low <= i <= high for low, high in counts.hidden_columns)
     ]
     if hidden:
-        said.append(f"Column(s) {', '.join(map(repr, hidden))} are hidden in the sheet, and read like the others.")
+        notes.append(f"Column(s) {', '.join(map(repr, hidden))} are hidden in the sheet, and read like the others.")
     if counts.formulas:
-        said.append(f"{counts.formulas:,} formula(s) are read as the values stored with them.")
+        notes.append(f"{counts.formulas:,} formula(s) are read as the values stored with them.")
     if counts.uncomputed:
-        said.append(
+        notes.append(
             f"{counts.uncomputed:,} formula(s) have no stored value and are read as missing. Open the workbook in "
             "Excel and save it to store them."
         )
     if counts.errors:
-        said.append(f"{counts.errors:,} cell(s) hold an error such as #N/A and are read as missing.")
-    return said
+        notes.append(f"{counts.errors:,} cell(s) hold an error such as #N/A and are read as missing.")
+    return notes
 
 
 def _lower(sheet: _Sheet) -> str:

@@ -264,7 +264,7 @@ class Receipt:
         such as the format of its dates. A column of dates without a format was in ISO 8601, or holds dates by itself.
     mixed : mapping of str to (mapping of str to int)
         Columns that hold values of several types, and the number of values of each.
-    said : tuple of str
+    notes : tuple of str
         Notes of the reader on what the records do not show, such as hidden rows.
     left_out : ndarray of int64
         Places, from 0, of the records that were left out, in ascending order.
@@ -273,7 +273,7 @@ class Receipt:
     given: Reading = field(default_factory=Reading)
     found: Reading = field(default_factory=Reading)
     mixed: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     left_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), compare=False)
 
     def number_of(self, place: int) -> int:

@@ -42,7 +42,7 @@ def read_sas(path: Path, columns: Sequence[str] | None, reading: Reading) -> Con
         table, receipt, labels = read_labelled(pyreadstat.read_sas7bdat, path, columns, reading, user_missing=True)
         if catalog is not None:
             labels = _labelled_by(_catalogue(pyreadstat, catalog, reading.encoding), labels)
-    return Content.of(table, replace(receipt, said=tuple(_said(labels, catalog))), labels)
+    return Content.of(table, replace(receipt, notes=tuple(_notes(labels, catalog))), labels)
 
 
 def write_xpt(table: pa.Table, path: Path, ending: str = ".xpt", like: About | None = None) -> None:
@@ -93,22 +93,22 @@ def _labelled_by(catalogue: dict[str, dict[Any, str]], labels: ValueLabels) -> V
     return replace(labels, values={**labels.values, **found})
 
 
-def _said(labels: ValueLabels, catalog: str | None) -> list[str]:
+def _notes(labels: ValueLabels, catalog: str | None) -> list[str]:
     """Say which special missing values and which formats a reader of the table may miss."""
-    said = []
+    notes = []
     if labels.special:
-        said.append(
+        notes.append(
             f"Special missing values (.A to .Z, ._) in {listed(labels.special)} are read as missing; which of them a "
             "record has is not kept."
         )
     own = [name for name, form in labels.formats.items() if not _OWN_FORMATS.fullmatch(form)]
     unlabelled = [name for name in own if name not in labels.values]
     if unlabelled and catalog is None:
-        said.append(
+        notes.append(
             f"Formats of {listed(unlabelled)} may have labels in a catalogue (.sas7bcat), which is not read. Give it "
             "as the catalog."
         )
-    return said
+    return notes
 
 
 def _is_kept(form: str, kind: pa.DataType) -> bool:

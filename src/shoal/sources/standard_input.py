@@ -65,8 +65,8 @@ def standard_input(format: str | None, known: Mapping[str, Any]) -> tuple[Path, 
     named = copy.path.with_name(f"standard_input{ending}")
     if not named.exists():
         second_name(copy.path, named)
-    said = () if format else (f"Standard input is read as {known[ending].title} ({ending}), by its first bytes.",)
-    return named, said
+    notes = () if format else (f"Standard input is read as {known[ending].title} ({ending}), by its first bytes.",)
+    return named, notes
 
 
 def _copied() -> _Copy:

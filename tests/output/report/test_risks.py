@@ -19,7 +19,7 @@ def test_two_sides_stand_beside_each_other():
     (row,) = risk_rows(risk, VERDICT)
 
     assert (row.before, row.after) == (0.9, 0.1)
-    assert (row.told(row.before), row.told(None)) == ("90.0%", "")
+    assert (row.text(row.before), row.text(None)) == ("90.0%", "")
 
 
 def test_no_number_is_told_twice_and_none_is_left_out():

@@ -18,7 +18,7 @@ from shoal.app.draft import (
     with_remedy,
     with_roles,
 )
-from shoal.app.fields import VALUES, Field, Layout, Section, asked, field_of, sections
+from shoal.app.fields import VALUES, Field, Layout, Section, field_of, on_form, sections
 from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.app.projects import Work
 from shoal.columns.schema import ColumnSettings, Kind, Role
@@ -208,7 +208,7 @@ def _fields(draft: Draft, row: ColumnRow) -> list[Field]:
     weight = draft.steer.get(row.name)
     steer = field_of(Job, "steer", None)
     found = [
-        *(field_of(ColumnSettings, name, given) for name in asked(ColumnSettings)),
+        *(field_of(ColumnSettings, name, given) for name in on_form(ColumnSettings)),
         replace(steer, control="number", value="" if weight is None else f"{weight:g}", is_set=weight is not None),
     ]
     return [
@@ -224,7 +224,7 @@ def _reading(work: Work, draft: Draft, row: ColumnRow) -> list[Section]:
     if work.facts(draft)["read_as"]["kind"] != "csv":
         return []
     given = draft.input.fields.get(row.name) if draft.input is not None else None
-    fields = [field_of(FieldReading, name, given) for name in asked(FieldReading)]
+    fields = [field_of(FieldReading, name, given) for name in on_form(FieldReading)]
     return sections(fields, {"How its fields are read": ("decimal", "thousands", "date_format", "null_values")})
 
 

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.app.draft import Draft, with_reading
-from shoal.app.fields import Field, asked, field_of, sections
+from shoal.app.fields import Field, field_of, on_form, sections
 from shoal.app.pages.common import Form, back_to, parts_of, render_step, work_of
 from shoal.columns.schema import Kind
 from shoal.errors import FileError
@@ -32,7 +32,7 @@ def show(request: Request) -> Response:
         run=run,
         found=found,
         kinds=_kinds(found),
-        sections=sections(_fields(draft), {"": asked(Input)}),
+        sections=sections(_fields(draft), {"": on_form(Input)}),
         preview=preview,
     )
 
@@ -85,7 +85,7 @@ def _fields(draft: Draft) -> list[Field]:
     if draft.input is None:
         return []
     known = format_of(draft.input.path)[1].options | OF_ANY_SOURCE
-    return [field_of(Input, name, draft.input) for name in asked(Input) if name in known]
+    return [field_of(Input, name, draft.input) for name in on_form(Input) if name in known]
 
 
 def _kinds(found: dict[str, Any] | None) -> dict[str, int]:

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.app.draft import Draft, undecided, with_helpers
-from shoal.app.fields import Field, Layout, asked, field_of, sections
+from shoal.app.fields import Field, Layout, field_of, on_form, sections
 from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.columns.schema import Roles
 from shoal.errors import ParameterError
@@ -88,7 +88,7 @@ def change(request: Request, form: Form) -> str:
     draft = work.draft
     fields = _fields(draft, [column["name"] for column in work.columns(draft)])
     given = {name: value for field in fields for name, value in field.read(form).items()}
-    roles = {name: given.pop(name) for name in asked(Roles) if name in given}
+    roles = {name: given.pop(name) for name in on_form(Roles) if name in given}
     work.change(form.at, lambda draft: with_helpers(draft, roles).with_changes(**given))
     return f"/work/{work.id}/protection"
 
@@ -97,8 +97,8 @@ def _fields(draft: Draft, names: list[str], proposed_k: int = 0) -> list[Field]:
     """Return the settings of the whole table; `names` are the columns of the file."""
     quasi = draft.roles.quasi_identifiers
     fields = [
-        *(field_of(Job, name, draft) for name in asked(Job) if name != "steer"),  # each column has its own weight
-        *(field_of(Roles, name, draft.roles, quasi if name == "household_level" else names) for name in asked(Roles)),
+        *(field_of(Job, name, draft) for name in on_form(Job) if name != "steer"),  # each column has its own weight
+        *(field_of(Roles, name, draft.roles, quasi if name == "household_level" else names) for name in on_form(Roles)),
     ]
     if draft.roles.household is None:
         fields = [field for field in fields if field.name != "household_level"]

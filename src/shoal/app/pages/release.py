@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from shoal.app.draft import Draft, undecided, with_output, with_reading, with_remedy
-from shoal.app.fields import Field, Layout, asked, field_of, sections
+from shoal.app.fields import Field, Layout, field_of, on_form, sections
 from shoal.app.pages.columns import finding_of, is_settled, remedy_in_words
 from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.app.projects import Work
@@ -92,7 +92,7 @@ def _fields(draft: Draft) -> list[Field]:
     usual = path.value or _usual_name(draft)
     return [
         replace(path, value=usual, is_set=True, hint=f"Its ending decides the format: {' '.join(endings)}"),
-        *(field_of(Output, name, draft.output) for name in asked(Output) if name != "path"),
+        *(field_of(Output, name, draft.output) for name in on_form(Output) if name != "path"),
     ]
 
 

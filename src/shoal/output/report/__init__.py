@@ -37,7 +37,7 @@ FORMATS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 """The formats of a report."""
 
 
-def render(release: "Release", format: str = "html", form: Form = "internal", **said: Any) -> str:
+def render(release: "Release", format: str = "html", form: Form = "internal", **page: Any) -> str:
     """Report on a release.
 
     Parameters
@@ -49,7 +49,7 @@ def render(release: "Release", format: str = "html", form: Form = "internal", **
     form : {"internal", "public"}
         The internal form compares with the original and can repeat the release; it is not for publication. The public
         form may accompany the data: it shows nothing that depends on the original beyond what the release shows.
-    **said
+    **page
         ``bound``, ``title``, ``author``, ``date``, ``file``, ``sha256``; see `gather`.
 
     Returns
@@ -81,4 +81,4 @@ def render(release: "Release", format: str = "html", form: Form = "internal", **
     """
     if format not in FORMATS:
         raise ParameterError(f"A report has no format {format!r}. Formats: {', '.join(FORMATS)}.")
-    return FORMATS[format](gather(release, form, **said))
+    return FORMATS[format](gather(release, form, **page))

@@ -40,7 +40,7 @@ def to_summary(verdict: Verdict, measures: Mapping[str, Any], warnings: Iterable
     ]
     for row in risk_rows(measures["risk"], verdict.to_dict())[:_MOST]:
         sides = (("before", row.before), ("published", row.after))
-        told = ", ".join(f"{row.told(value)} {side}" for side, value in sides if value is not None)
+        told = ", ".join(f"{row.text(value)} {side}" for side, value in sides if value is not None)
         rows.append((row.name.lower(), told))
     rows += [("warning", warning) for warning in warnings]
     cells = "".join(f"<tr><th>{_safe(title)}</th><td>{_safe(text)}</td></tr>" for title, text in rows)

@@ -57,7 +57,7 @@ class RiskRow:
     after: float | None
     is_share: bool = True
 
-    def told(self, value: float | None) -> str:
+    def text(self, value: float | None) -> str:
         """Return one side as text."""
         if value is None:
             return ""

@@ -48,7 +48,7 @@ def _lines(facts: Mapping[str, Any]) -> Iterable[Line]:
     if facts.get("risk"):
         for row in risk_rows(facts["risk"], verdict):
             sides = (("before", row.before), ("published", row.after))
-            told = ", ".join(f"{row.told(value)} {side}" for side, value in sides if value is not None)
+            told = ", ".join(f"{row.text(value)} {side}" for side, value in sides if value is not None)
             yield "risk", f"{row.name.lower()}: {told}"
     warnings = facts.get("warnings", [])
     for warning in warnings[:_MOST]:
