@@ -23,11 +23,6 @@ def numbered(n_records: int, cells: Iterable[Labels]) -> Labels:
     return labels
 
 
-def members_of(labels: Labels) -> list[Labels]:
-    """Return the records of each cell."""
-    return list(np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1]))
-
-
 def sums_of(X: Matrix, labels: Labels) -> Matrix:
     """Return the sum of the records of each cell."""
     return np.stack([np.bincount(labels, weights=column) for column in X.T], axis=1)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from papers.fmdav.switches import numpy_mdav
-from papers.plain import members_of, recut, sums_of
+from papers.plain import recut, sums_of
+from shoal.methods.cell_building import members_of
 from shoal.typing import Labels, Matrix, Vector
 
 BLOCK = 512

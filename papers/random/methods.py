@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from papers.plain import members_of, numbered
+from papers.plain import numbered
+from shoal.methods.cell_building import members_of
 from shoal.methods.topdown import parts
 from shoal.typing import Labels, Matrix, Seed
 

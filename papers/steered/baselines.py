@@ -15,9 +15,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from papers.plain import members_of, numbered, squared
+from papers.plain import numbered, squared
 from shoal.constraints.bucket_steering import n_buckets
 from shoal.methods import partition
+from shoal.methods.cell_building import members_of
 from shoal.models import Codes
 from shoal.typing import Labels, Matrix
 

@@ -6,7 +6,8 @@ twins make the same cells as the kernels, and are timed beside them.
 
 import numpy as np
 
-from papers.plain import Cut, members_of, recut, squared, sums_of
+from papers.plain import Cut, recut, squared, sums_of
+from shoal.methods.cell_building import members_of
 from shoal.typing import Labels, Matrix
 
 BLOCK = 256
