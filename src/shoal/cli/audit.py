@@ -16,12 +16,13 @@ from shoal.cli.execute import (
     truth_in_words,
     verdict_in_words,
 )
-from shoal.cli.printing import counted, facts, telling
+from shoal.cli.printing import facts, telling
 from shoal.cli.progress import showing
 from shoal.files import check_free, replacing_all
 from shoal.interrupts import report_what_is_written
 from shoal.measures.recount import Diversity, Verdict
 from shoal.output.manifest import manifest_of, read_internal
+from shoal.output.report.formatting import counted
 from shoal.sources import output_format_of, shown, write_into
 from shoal.spelling import option_name
 

@@ -7,13 +7,14 @@ import click
 
 from shoal.cli import options
 from shoal.cli.execute import tell
-from shoal.cli.printing import counted, facts, telling
+from shoal.cli.printing import facts, telling
 from shoal.cli.progress import showing
 from shoal.incremental import VARIANTS
 from shoal.incremental.collection import Collection, begin
 from shoal.interrupts import report_what_is_written
 from shoal.job import Job, Output, Writing
 from shoal.output.destination import Destination
+from shoal.output.report.formatting import counted
 from shoal.sources import shown
 from shoal.sources.clean import printable
 
@@ -125,7 +126,7 @@ def _finish(folder: str, output: str, k: int | None, threads: int | None, force:
 
 def _tell(collection: Collection) -> None:
     base, *late = collection.n_records
-    batches = counted(len(late), "batch", "batches")
+    batches = counted(len(late), "batch")
     with_inertia = ", inertial" if collection.inertial else ""
     facts(
         {

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import click
 
-from shoal.cli.printing import counted, facts, warned
+from shoal.cli.printing import facts, warned
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role
 from shoal.errors import ParameterError
@@ -14,6 +14,7 @@ from shoal.measures.histories import SeriesVerdict
 from shoal.measures.linked import Linked
 from shoal.measures.recount import Verdict
 from shoal.output.release import Release
+from shoal.output.report.formatting import counted
 from shoal.output.report.sentences import reached_in_words, rest_in_words
 from shoal.release import Assignment
 from shoal.sources import shown
@@ -170,7 +171,7 @@ def series_in_words(verdict: SeriesVerdict) -> dict[str, str]:
     }
     for who, found in about.items():
         smallest = f"in {counted(found.n_groups, 'group')} of at least {found.smallest:,}" if found.n_people else ""
-        lines[who] = f"{counted(found.n_people, 'person', 'persons')} {smallest}".rstrip()
+        lines[who] = f"{counted(found.n_people, 'person')} {smallest}".rstrip()
         if found.n_below:
             lines[f"{who}: below k"] = f"{found.n_below:,}, {found.n_alone:,} of them alone"
         if found.n_computed:

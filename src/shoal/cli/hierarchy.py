@@ -5,11 +5,12 @@ from typing import Any
 import click
 
 from shoal.cli import options
-from shoal.cli.printing import counted, facts
+from shoal.cli.printing import facts
 from shoal.columns.hierarchy import Coverage, Hierarchy, coverage, hierarchy_of, read_hierarchy, rule_of
 from shoal.columns.hierarchy.drawing import drawn
 from shoal.columns.prepare import prepare
 from shoal.columns.schema import Roles, Schema, as_settings
+from shoal.output.report.formatting import counted
 from shoal.sources import read
 from shoal.sources.clean import printable
 

@@ -37,14 +37,3 @@ def telling() -> Iterator[None]:
         yield
     for text in texts:
         click.echo(f"Warning: {text}", err=True)
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Return a count with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "record"), counted(1200, "record"), counted(2, "stratum", "strata")
-    ('1 record', '1,200 records', '2 strata')
-    """
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"

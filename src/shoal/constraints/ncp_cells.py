@@ -18,9 +18,9 @@ from shoal.constraints.constraints import Constraints
 from shoal.constraints.enforce import enforce
 from shoal.errors import ParameterError
 from shoal.methods import ALGORITHMS, partition
+from shoal.methods.algorithm import check_options
 from shoal.methods.auto import check_effort, entropy_of
 from shoal.methods.cell_building import members_of, renumbered
-from shoal.methods.method_options import check_options
 from shoal.methods.within_strata import within
 from shoal.models import Model
 from shoal.models.model_on_column import vetoes_of

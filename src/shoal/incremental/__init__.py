@@ -16,7 +16,7 @@ from shoal.arrays import as_cell_size, as_matrix, check_seed
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.incremental.joining import nearest, split_end, split_mid, two_step
 from shoal.incremental.reopen import reopen
-from shoal.methods.method_options import check_options
+from shoal.methods.algorithm import check_options
 from shoal.typing import Labels, Matrix, Progress, Seed
 
 __all__ = ["VARIANTS", "join", "variant_of"]

@@ -12,14 +12,13 @@ from numpy.typing import ArrayLike
 from shoal import kernels
 from shoal.arrays import as_cell_size, as_matrix, check_seed
 from shoal.errors import ParameterError
-from shoal.methods.algorithm import Algorithm
+from shoal.methods.algorithm import Algorithm, check_options
 from shoal.methods.auto import auto
 from shoal.methods.blocks import blocks
 from shoal.methods.centroid import centroid
 from shoal.methods.diameter import diameter
 from shoal.methods.dissolve import with_dissolving
 from shoal.methods.mdav import mdav
-from shoal.methods.method_options import check_options
 from shoal.methods.mst import mst
 from shoal.methods.tfrp import tfrp
 from shoal.methods.topdown import topdown

@@ -26,6 +26,7 @@ from shoal.errors import ParameterError
 from shoal.findings import is_accepted
 from shoal.findings.finding import Finding, Remedy
 from shoal.job import Job
+from shoal.output.report.formatting import counted
 from shoal.output.report.sentences import kind_in_words
 from shoal.sources import FieldReading
 
@@ -282,9 +283,7 @@ def remedy_in_words(remedy: Remedy, show_values: bool) -> str:
 
 def _setting_in_words(name: str, value: Any, show_values: bool) -> str:
     if name in VALUES:
-        listed = (
-            ", ".join(map(str, value)) if show_values else f"{len(value)} {'value' if len(value) == 1 else 'values'}"
-        )
+        listed = ", ".join(map(str, value)) if show_values else counted(len(value), "value")
         return f"take {listed} as missing"
     if name == "kind":
         return f"take it as {'an' if value == 'ordinal' else 'a'} {KINDS[Kind(value)]}"

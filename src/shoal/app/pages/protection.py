@@ -13,7 +13,7 @@ from shoal.columns.schema import Roles
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.methods import ALGORITHMS
-from shoal.methods.method_options import options_of
+from shoal.methods.algorithm import options_of
 from shoal.models import MODELS
 from shoal.models.serialization import accepts, as_model, settings_in, settings_of
 from shoal.output.report.formatting import listed

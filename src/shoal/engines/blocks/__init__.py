@@ -3,8 +3,8 @@
 An engine reads batches, moves records between stages and writes: it is a class of the verbs of `driver.Engine`, and
 `driver.make` orders the stages for all of them. Everything else is here. The stages, and what passes between them:
 
-    fit        batch -> Summary                       Summary.of, Summary.merged (in any order)
-    cuts       Summary -> Blueprint                   Blueprint.of; small, pickled to wherever stages run
+    fit        batch -> TableSummary                  TableSummary.of, TableSummary.merged (in any order)
+    cuts       TableSummary -> Blueprint              Blueprint.of; small, pickled to wherever stages run
     assign     batch -> records with a leaf           records.travelling, Blueprint.assign
     blocks     records per leaf -> block per leaf     Blueprint.blocks; Blueprint.deepened cuts a leaf that is too large
     solve      records of a block -> with cells       solve.solve
@@ -12,7 +12,7 @@ An engine reads batches, moves records between stages and writes: it is a class 
     refine     records of a block -> with cells       solve.refine_cells; border and refine run BORDER_ROUNDS times
     aggregate  whole cells -> Part                    publish.publish: published records, and what was measured
     recount    published records -> Verdict           recount.class_parts, auditing.recount, recount.merged_verdicts
-    measure    what was measured -> Measures          measure.Measures
+    measure    what was measured -> BlockMeasures     measure.BlockMeasures
 
 Records travel as Arrow tables: the prepared columns, two columns with a hash of the content, from `solve` on the cell.
 Wherever an order could matter records are sorted by content, and sums are exact or taken over content order. So the

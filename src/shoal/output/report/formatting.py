@@ -79,10 +79,10 @@ def counted(number: int, noun: str) -> str:
 
     Examples
     --------
-    >>> counted(1, "record"), counted(1200, "class"), counted(2, "category")
-    ('1 record', '1,200 classes', '2 categories')
+    >>> counted(1, "record"), counted(1200, "class"), counted(2, "category"), counted(3, "batch")
+    ('1 record', '1,200 classes', '2 categories', '3 batches')
     """
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else noun + ("es" if noun.endswith("s") else "s")
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else noun + ("es" if noun.endswith(("s", "ch")) else "s")
     return f"{number:,} {noun if number == 1 else plural}"
 
 
