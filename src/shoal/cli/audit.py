@@ -115,7 +115,7 @@ def command(
 
 def _of_series(files: tuple[str, ...], k: int | None, as_json: bool, given: dict[str, Any]) -> int:
     """Recount several releases together."""
-    roles = options.taken(given, "role")
+    roles = options.with_prefix(given, "role")
     alone = [name for name in ("original", "manifest", "memory", "risks", "as_list", "same_order") if given.get(name)]
     alone += [name for name in ("subject", "household", "keep_link") if name in roles]
     if alone:

@@ -25,7 +25,7 @@ def read_sav(path: Path, columns: Sequence[str] | None, reading: Reading) -> Con
         if reading.encoding is not None:
             raise ParameterError(f"{setting('encoding')} cannot be given for a .por file, which is read as UTF-8.")
         table, receipt, labels = read_labelled(pyreadstat_for(path).read_por, path, columns, reading)
-        receipt = replace(receipt, said=("Values that the .por file declares missing are read as missing.",))
+        receipt = replace(receipt, notes=("Values that the .por file declares missing are read as missing.",))
     else:
         reader = pyreadstat_for(path).read_sav
         table, receipt, labels = read_labelled(reader, path, columns, reading, user_missing=True)
