@@ -46,8 +46,8 @@ Examples:
 @options.columns()
 @options.reading
 @click.option("--save-job", metavar="FILE", help="Write the job, with its seed, to a file that `shoal run` repeats.")
-@click.option("--force", is_flag=True, help="Replace existing files.")
-@click.option("--dry-run", is_flag=True, help="Check everything and say what would be done; write nothing.")
+@options.force
+@options.dry_run
 def command(file: str, output: str | None, **given: Any) -> None:
     """Make FILE k-anonymous.
 

@@ -1,12 +1,12 @@
 """``shoal attack``: what intruders would learn from a release."""
 
-import json
 from typing import Any, get_args
 
 import click
 
 from shoal.auditing.attacks import attack
 from shoal.cli import options
+from shoal.cli.printing import print_json
 from shoal.cli.progress import showing
 from shoal.space.axes import Scaling
 
@@ -32,7 +32,7 @@ from shoal.space.axes import Scaling
     "--scaling", type=click.Choice(get_args(Scaling)), default="zscore", show_default=True, help="Scaling of columns."
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Repeats the random sample of records that are attacked.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @options.reading_of_another("release_reading", "How to read RELEASE and --second, if shoal has not written them")
 @options.reading
 def command(file: str, as_json: bool, **given: Any) -> None:
@@ -58,7 +58,7 @@ def command(file: str, as_json: bool, **given: Any) -> None:
             release_reading=given["release_reading"],
         )
     if as_json:
-        click.echo(json.dumps([one.to_dict() for one in found], indent=1, ensure_ascii=False))
+        print_json([one.to_dict() for one in found])
         return
     click.echo(f"{'attack':<36}{'before':>9}{'after':>9}")
     for one in found:

@@ -1,6 +1,5 @@
 """``shoal audit``: the guarantees of a published file, recounted."""
 
-import json
 import os
 from typing import Any
 
@@ -16,7 +15,7 @@ from shoal.cli.execute import (
     truth_in_words,
     verdict_in_words,
 )
-from shoal.cli.printing import facts, telling
+from shoal.cli.printing import facts, print_json, telling
 from shoal.cli.progress import showing
 from shoal.files import check_free, replacing_all
 from shoal.interrupts import report_what_is_written
@@ -49,10 +48,10 @@ from shoal.spelling import option_name
 @options.roles("quasi_identifiers", "confidential", "subject", "household", "keep_link")
 @options.models
 @options.columns("kind", "categories", "missing_codes", "hierarchy", "outside", "fold")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.option("--list", "as_list", is_flag=True, help="List the records below k: their number, from 0, and class size.")
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")
-@click.option("--force", is_flag=True, help="Replace an existing file.")
+@options.force
 @click.option("--memory", metavar="SIZE", help="Count a file larger than memory in parts, within so much, such as 2GB.")
 @click.option(
     "--original", metavar="FILE", help="Compare intervals, sets, ancestors and periods with every record of this file."
@@ -101,7 +100,7 @@ def command(
         )
     if as_json:
         content = verdict.to_dict() | ({"below_k": verdict.below_k} if as_list else {})
-        click.echo(json.dumps(content, indent=1, ensure_ascii=False))
+        print_json(content)
     else:
         _tell(verdict)
         for one in verdict.below_k if as_list else ():
@@ -135,7 +134,7 @@ def _of_series(files: tuple[str, ...], k: int | None, as_json: bool, given: dict
             **options.reading_of(given),
         )
     if as_json:
-        click.echo(json.dumps(verdict.to_dict(), indent=1, ensure_ascii=False))
+        print_json(verdict.to_dict())
     else:
         facts(series_in_words(verdict))
     return 0 if verdict.holds else 1

@@ -44,7 +44,7 @@ def command() -> None:
 @click.option("-k", "k", type=int, help="Smallest cell size, at least 2.")
 @options.roles()
 @options.models
-@click.option("--job", metavar="JOB.toml", help="Take k, roles, models and all other settings from a job file.")
+@options.job_file
 @click.option("--variant", type=click.Choice(list(VARIANTS)), help="How late records join.  [default: reopen]")
 @click.option(
     "--inertial", is_flag=True, help="Prefer small cells by the inertial coefficient (nearest-neighbour variants)."
@@ -110,7 +110,7 @@ def _status(folder: str) -> None:
 @click.option("-k", "k", type=int, help="If given, must be the k given to `begin`.")
 @options.settings(Output, "to_table", "manifest", "order", "report", "json_file")
 @options.threads
-@click.option("--force", is_flag=True, help="Replace existing files.")
+@options.force
 def _finish(folder: str, output: str, k: int | None, threads: int | None, force: bool, **given: Any) -> None:
     """Join the late records and write the one release."""
     destination = Destination.of(Writing.of(path=output, **options.settings_of(given, Output)), force=force)

@@ -50,8 +50,8 @@ _TRIED = (
 @options.threads
 @options.columns()
 @options.reading
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of the table.")
-@click.option("--force", is_flag=True, help="Replace an existing file.")
+@options.as_json
+@options.force
 def command(file: str, k: list[int], methods: str, output: str | None, **given: Any) -> None:
     """Try several k and methods on FILE, and mark the undominated choices.
 

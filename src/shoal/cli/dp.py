@@ -47,7 +47,7 @@ Examples:
 )
 @click.option("--joint", is_flag=True, help="Publish joint records of coarse cells, not each column by itself.")
 @options.reading
-@click.option("--force", is_flag=True, help="Replace existing files.")
+@options.force
 def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **given: Any) -> None:
     """Publish FILE with epsilon-differential privacy, by noise from OpenDP.
 

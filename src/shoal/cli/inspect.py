@@ -1,11 +1,11 @@
 """``shoal inspect``: what is in a file, without showing a value of it."""
 
-import json
 from typing import Any
 
 import click
 
 from shoal.cli import options
+from shoal.cli.printing import print_json
 from shoal.cli.progress import showing
 from shoal.inspection import inspect
 from shoal.sources import shown
@@ -20,7 +20,7 @@ from shoal.sources import shown
 @click.option(
     "-k", "k", type=int, help="The k of the proposed command or job; by default one that suits the number of records."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.option("--job", "as_job", is_flag=True, help="Print a job file with the proposed roles, to correct and run.")
 @click.option("--show-values", is_flag=True, help="Show the values that findings are about; they come from the table.")
 @options.reading
@@ -36,7 +36,7 @@ def command(file: str, k: int | None, as_json: bool, as_job: bool, show_values: 
     with showing(f"reading {shown(file)}", "counting columns", "counting combinations") as meter:
         found = inspect(file, show_values=show_values, progress=meter, **options.reading_of(given))
     if as_json:
-        click.echo(json.dumps(found.to_dict(), indent=1, ensure_ascii=False))
+        print_json(found.to_dict())
     elif as_job:
         click.echo(found.job(k).to_toml(), nl=False)
     else:

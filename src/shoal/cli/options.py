@@ -139,11 +139,15 @@ def _model(name: str, text: str) -> Model:
     return model_of({"model": name, **found})
 
 
-def threads(function: F) -> F:
-    """Add the option for the number of threads, which changes no release."""
-    return click.option("--threads", type=click.IntRange(min=1), help="Number of threads; all cores by default.")(
-        function
-    )
+threads = click.option("--threads", type=click.IntRange(min=1), help="Number of threads; all cores by default.")
+"""The number of threads, which changes no release."""
+
+force = click.option("--force", is_flag=True, help="Replace existing files.")
+dry_run = click.option("--dry-run", is_flag=True, help="Check everything and say what would be done; write nothing.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+job_file = click.option(
+    "--job", metavar="JOB.toml", help="Take k, roles, models and all other settings from a job file."
+)
 
 
 def settings(model: type[Settings], *wanted: str) -> Callable[[F], F]:

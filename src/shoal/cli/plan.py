@@ -83,12 +83,12 @@ _NO_PART_OF_A_JOB = (
 @click.option("-k", "k", type=int, help="Smallest cell size (with --measure).")
 @options.roles()
 @options.models
-@click.option("--job", metavar="JOB.toml", help="Take k, roles, models and all other settings from a job file.")
+@options.job_file
 @click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="Time for measuring.")
 @options.reading
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 @click.option("--svg", metavar="FILE", help="SVG file for the timeline.")
-@click.option("--force", is_flag=True, help="Replace an existing file.")
+@options.force
 def command(**given: Any) -> None:
     """Say when to start, and with what share of the records.
 

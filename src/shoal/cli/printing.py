@@ -1,8 +1,10 @@
 """Printing: what commands print, the same on a terminal and in a file."""
 
+import json
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -15,6 +17,11 @@ def facts(lines: Mapping[str, str], *, err: bool = False) -> None:
     width = max(18, *(len(title) + 2 for title in lines))
     for title, value in lines.items():
         click.echo(f"{title:<{width}}{printable(value)}", err=err)
+
+
+def print_json(content: Any) -> None:
+    """Print plain values as JSON."""
+    click.echo(json.dumps(content, indent=1, ensure_ascii=False))
 
 
 @contextmanager

@@ -2,16 +2,18 @@
 
 import click
 
+from shoal.cli import options
 from shoal.cli.execute import run_and_tell
-from shoal.cli.options import JobCommand
 from shoal.job import Job
 
 
-@click.command("run", cls=JobCommand, epilog="\b\nExamples:\n  shoal run job.toml\n  shoal run job.toml --dry-run")
+@click.command(
+    "run", cls=options.JobCommand, epilog="\b\nExamples:\n  shoal run job.toml\n  shoal run job.toml --dry-run"
+)
 @click.argument("job", metavar="JOB.toml")
-@click.option("--threads", type=click.IntRange(min=1), help="Number of threads; all cores by default.")
-@click.option("--force", is_flag=True, help="Replace existing files.")
-@click.option("--dry-run", is_flag=True, help="Check everything and say what would be done; write nothing.")
+@options.threads
+@options.force
+@options.dry_run
 def command(job: str, threads: int | None, force: bool, dry_run: bool) -> None:
     """Run a job file.
 

@@ -84,7 +84,7 @@ def rules(function: F) -> F:
     help="Folder for the state of a stopped stream, to resume from.",
 )
 @click.option("--checkpoint-every", type=click.IntRange(min=1), default=1_000_000, show_default=True, metavar="TUPLES")
-@click.option("--force", is_flag=True, help="Replace existing files.")
+@options.force
 @click.option(
     "--drain",
     type=click.FloatRange(min=0),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
+from shoal.output.report.binning import round_step
 from shoal.output.report.svg import element, file_of, line, path, rect, text
 
 if TYPE_CHECKING:
@@ -95,9 +96,7 @@ def scale(numbers: Sequence[float], begin: float, end: float) -> Scale:
     [0.0, 5.0, 10.0, 15.0, 20.0]
     """
     largest = max(numbers, default=0.0) or 1.0
-    rough = largest / 4
-    unit = 10.0 ** math.floor(math.log10(rough))
-    step = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= rough * 0.999999)
+    step = round_step(largest / 4)
     n_steps = math.ceil(largest / step - 1e-9)
     top = n_steps * step
     return Scale([i * step for i in range(n_steps + 1)], lambda number: begin + (end - begin) * number / top)
