@@ -6,7 +6,6 @@ No path leaves them, neither by `..` nor by a link.
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -124,6 +123,6 @@ class Places:
         self._lock = None
 
 
-def endings(kinds: Iterable[str] = FORMATS) -> str:
+def endings() -> str:
     """Return the endings of files that can be opened, as an HTML form wants them."""
-    return ",".join(dict.fromkeys(f".{ending.rpartition('.')[2]}" for ending in kinds))
+    return ",".join(dict.fromkeys(f".{ending.rpartition('.')[2]}" for ending in FORMATS))

@@ -15,16 +15,14 @@ from shoal.models.model import Model
 from shoal.models.model_on_column import ModelOnColumn, vetoes_of
 from shoal.typing import Labels, Matrix
 
+_EFFORT = kernels.Effort(rounds=20, neighbours=20, least_gain=0.002, at_any_cost=False)
+
 
 def guarded_refine(
     X: Matrix,
     labels: Labels,
     k: int,
     models: Sequence[ModelOnColumn | tuple[Model, Labels, int, bool]],
-    *,
-    rounds: int = 20,
-    neighbours: int = 20,
-    least_gain: float = 0.002,
 ) -> Labels:
     """Lower the loss of a partition that satisfies k and every model, and keep them satisfied.
 
@@ -38,9 +36,6 @@ def guarded_refine(
         Smallest cell size.
     models : sequence of (model, codes, n_values, ordered)
         The models; see `shoal.models.encode`.
-    rounds, neighbours, least_gain
-        Maximum number of rounds over pairs of cells, number of neighbours considered for each cell, and the relative
-        gain below which a round is the last.
 
     Returns
     -------
@@ -83,5 +78,4 @@ def guarded_refine(
             raise GuaranteeError(
                 f"{found.n_failing} of {found.n_classes} cells of labels violate {each.model}. Use enforce."
             )
-    effort = kernels.Effort(rounds, neighbours, least_gain, at_any_cost=False)
-    return kernels.guarded_search(matrix, start, k, vetoes_of(kept), effort)
+    return kernels.guarded_search(matrix, start, k, vetoes_of(kept), _EFFORT)

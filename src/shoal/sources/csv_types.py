@@ -244,14 +244,9 @@ def _one_mark(marks: Mapping[str, str | None], whole_file: FieldReading, path: s
     return whole_file.decimal or ("," if by_mark[","] else ".")
 
 
-def typed_field(
-    name: str, text: pa.ChunkedArray, how: FieldReading, completed: FieldReading | None = None
-) -> pa.ChunkedArray:
-    """Return a column of texts as numbers or dates, as its options specify; raise if a value does not match.
-
-    The options may be `completed` by those of the whole file.
-    """
-    found = _typed(text, _attempts(how, completed or FieldReading())).column
+def typed_field(name: str, text: pa.ChunkedArray, how: FieldReading) -> pa.ChunkedArray:
+    """Return a column of texts as numbers or dates, as its options specify; raise if a value does not match."""
+    found = _typed(text, _attempts(how, FieldReading())).column
     _refuse_unread([found], how, name)
     return found
 

@@ -619,7 +619,7 @@ def test_spark_connect_publishes_the_same_records_and_tags_its_jobs(connect_sett
     log = {"enabled": "true", "dir": str(tmp_path / "events"), "rolling.enabled": "false", "compress": "false"}
     settings = {**connect_settings, **{f"spark.eventLog.{name}": value for name, value in log.items()}}
     script = CONNECTED.replace("SETTINGS", repr(settings))
-    # Another process: a session of Spark Connect cannot be beside one without it. SPARK_TESTING lets it take a free port.
+    # Another process: a session of Spark Connect cannot be beside one without it. SPARK_TESTING: a free port.
     settings = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_TESTING": "1"}
     command = [sys.executable, "-c", script, *paths]
     done = subprocess.run(command, env={**os.environ, **settings}, cwd=tmp_path, capture_output=True, text=True)

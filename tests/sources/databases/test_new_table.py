@@ -21,6 +21,7 @@ from shoal.output.manifest import read_internal
 from shoal.sources import read
 from shoal.sources.databases import sqlite as sqlite_module
 from shoal.sources.databases.new_table import NewTable
+from stores import TABLE_AND_ROLES
 from waits import LIMIT
 
 ROLES = {"quasi_identifiers": ["Age", "zip", "pay"], "identifiers": ["id"]}
@@ -118,18 +119,7 @@ def test_ctrl_c_during_the_commit_comes_too_late(store, tmp_path, monkeypatch):
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(NewTable, "commit", interrupted)
-    words = [
-        "--table",
-        "people",
-        "-k",
-        "4",
-        "--quasi-identifiers",
-        "Age,zip,pay",
-        "--identifiers",
-        "id",
-        "--to-table",
-        "told",
-    ]
+    words = [*TABLE_AND_ROLES, "--to-table", "told"]
     told = CliRunner().invoke(cli.main, ["anonymize", store.address, "-o", store.address, *words])
     with pytest.raises(KeyboardInterrupt):
         release.write(store.address, to_table="release", manifest=tmp_path / "release.internal.json")

@@ -15,6 +15,7 @@ from shoal.cli import main
 from shoal.errors import DatabaseError
 from shoal.sources import read
 from shoal.sources.databases.postgresql import PostgreSQL
+from stores import TABLE_AND_ROLES
 
 TYPES = {
     "i2": ("smallint", "7", pa.int16(), 7),
@@ -174,18 +175,7 @@ def test_a_missing_right_is_one_paragraph_and_nothing_is_written(postgres, monke
     with pytest.raises(DatabaseError, match="SELECT on what is read"):
         read(guest(postgres), table="people")
     postgres.run("REVOKE CREATE ON SCHEMA public FROM PUBLIC", f"GRANT SELECT ON people TO {server.GUEST}")
-    words = [
-        "anonymize",
-        guest(postgres),
-        "--table",
-        "people",
-        "-k",
-        "4",
-        "--quasi-identifiers",
-        "Age,zip,pay",
-        "--identifiers",
-        "id",
-    ]
+    words = ["anonymize", guest(postgres), *TABLE_AND_ROLES]
     done = CliRunner().invoke(main, [*words, "-o", guest(postgres), "--to-table", "release"])
 
     assert done.exit_code == 2
@@ -204,18 +194,7 @@ def test_a_lost_connection_is_one_paragraph_and_nothing_is_written(postgres, mon
         insert(self, name, arrow)
 
     monkeypatch.setattr(PostgreSQL, "insert", lost)
-    words = [
-        "anonymize",
-        postgres.address,
-        "--table",
-        "people",
-        "-k",
-        "4",
-        "--quasi-identifiers",
-        "Age,zip,pay",
-        "--identifiers",
-        "id",
-    ]
+    words = ["anonymize", postgres.address, *TABLE_AND_ROLES]
     done = CliRunner().invoke(main, [*words, "-o", postgres.address, "--to-table", "release"])
 
     assert done.exit_code == 2
@@ -272,18 +251,7 @@ class PostgreSQLLock:
 
 
 def test_a_job_names_tables_and_repeats_its_release(postgres, tmp_path):
-    words = [
-        "anonymize",
-        postgres.address,
-        "--table",
-        "people",
-        "-k",
-        "4",
-        "--quasi-identifiers",
-        "Age,zip,pay",
-        "--identifiers",
-        "id",
-    ]
+    words = ["anonymize", postgres.address, *TABLE_AND_ROLES]
     first = CliRunner().invoke(
         main, [*words, "-o", postgres.address, "--to-table", "release", "--save-job", "job.toml", "--seed", "1"]
     )

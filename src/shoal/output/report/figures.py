@@ -28,13 +28,14 @@ def distribution_figure(distribution: Mapping[str, Any]) -> Markup | None:
     return draw(distribution) if draw else None
 
 
-def histogram(distribution: Mapping[str, Any], height: int = 148) -> Markup:
+def histogram(distribution: Mapping[str, Any]) -> Markup:
     """Draw counts in bins: published values as filled bars, the original as an outline over them."""
     bins = distribution["bins"]
     sides = [side for side in _SIDES if side in bins[0]]
     shares = {side: _shares([bin[side] for bin in bins]) for side in sides}
     units = [bin["units"] for bin in bins]
     tallest = max(share / unit for side in sides for share, unit in zip(shares[side], units, strict=True))
+    height = 148
     bottom, scale = height - 22.0, (CARD - 12) / sum(units)
     lefts = [6.0 + scale * sum(units[:i]) for i in range(len(bins) + 1)]
 
