@@ -186,7 +186,8 @@ def test_a_pandas_frame_comes_back_as_one():
     frame = pd.DataFrame({"age": [20, 21, 40, 44, 999], "pay": [1.0, 2.0, 3.0, 4.0, 5.0]})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        release = shoal.anonymize(frame, k=2, seed=1, qi=["age", "pay"], reading={"skip_where": {"age": 999}})
+        reading = {"skip_where": {"age": 999}}
+        release = shoal.anonymize(frame, k=2, seed=1, quasi_identifiers=["age", "pay"], reading=reading)
 
     assert isinstance(release.table, pd.DataFrame)
     assert len(release.table) == 4
