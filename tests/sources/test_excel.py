@@ -386,8 +386,8 @@ def test_other_spreadsheets_are_read_alike(path, tmp_path, ending):
     table = read(other)
 
     assert table.arrow.equals(read(workbook(path, ROWS)).arrow)
-    assert table.receipt.said[-1].startswith("Rows and columns that are hidden are read like the others")
-    assert ending == ".ods" or "not read: 'notes'" in table.receipt.said[0]
+    assert table.receipt.notes[-1].startswith("Rows and columns that are hidden are read like the others")
+    assert ending == ".ods" or "not read: 'notes'" in table.receipt.notes[0]
     content = other.read_bytes()
     for share in (0, 0.3, 0.7, 0.95):
         other.write_bytes(content[: int(share * len(content))])
