@@ -158,7 +158,7 @@ _HAS_VALUE = re.compile(rb"value-type=|<text:p")
 _CELL = re.compile(rb"<table:(?:covered-)?table-cell[^>]*>(?:<text:p)?")
 
 
-def check_open_document(path: Path, limit: Limit) -> None:
+def check_open_document(path: Path, limit: SizeLimit) -> None:
     """Raise if a sheet of an OpenDocument file has more cells than the limit: a repeated row is stored once."""
     with _opened(path) as archive, open(path, "rb") as file:
         size, n_rows, widest = 0, 0, 1
