@@ -15,11 +15,11 @@ from waits import wait_until
 redis = pytest.importorskip("redis")
 
 from shoal.stream.redis_worker import FIELD, ID, RedisSettings, Worker  # noqa: E402 - only where redis is installed
-from shoal.stream.redis_worker.redis_keys import Keys  # noqa: E402
+from shoal.stream.redis_worker.redis_keys import RedisKeys  # noqa: E402
 
 NAMES = ("in", "out", "aside")
 LIMITS = ("patience", "to_length", "side_length", "trim_source")
-KEYS = Keys.of(RedisSettings.of("in", "out", side="aside"))
+KEYS = RedisKeys.of(RedisSettings.of("in", "out", side="aside"))
 RULES = {"quasi_identifiers": ["x", "y"], "confidential": ["n"], "delay": 40}
 
 

@@ -42,11 +42,11 @@ from shoal.stream import Stream
 from shoal.stream.batches import one_batch
 from shoal.stream.pipe.lines import LineForm, LineReading, Reader, Writer
 from shoal.stream.redis_worker import FIELD, ID, RedisSettings, Worker, scripts
-from shoal.stream.redis_worker.redis_keys import Keys
+from shoal.stream.redis_worker.redis_keys import RedisKeys
 
 K, LEASE = 5, 0.4
 NAMES = {"source": "in", "target": "out", "side": "aside"}
-KEYS = Keys.of(RedisSettings.of(**NAMES))
+KEYS = RedisKeys.of(RedisSettings.of(**NAMES))
 RULES = {"quasi_identifiers": ["x", "y"], "other": ["n"], "delay": 60, "on_error": "side", "tracked": [ID]}
 ENDED = (0, -signal.SIGKILL, -signal.SIGTERM)  # the last one if it was asked to end before it had begun
 KILLS = ("worker killed", "redis killed", "connections killed")

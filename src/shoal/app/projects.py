@@ -14,7 +14,7 @@ from typing import Any
 from shoal.app.draft import Draft
 from shoal.app.history import History, changes, summary
 from shoal.app.places import Places
-from shoal.app.runs import Run, Runs
+from shoal.app.runs import AppRun, Runs
 from shoal.errors import FileError, ParameterError, ShoalError
 from shoal.files import replacing, write_text
 from shoal.files.locks import hold, release
@@ -129,7 +129,7 @@ class Work:
         self.check_places(draft)
         return self.runs.start(verb, key, self.history.at, draft.to_toml(), **options)
 
-    def inspection(self, draft: Draft, begin: bool = True) -> Run | None:
+    def inspection(self, draft: Draft, begin: bool = True) -> AppRun | None:
         """Return the run that reads the file as the job says; begin it if there is none."""
         if draft.input is None:
             return None
@@ -151,7 +151,7 @@ class Work:
             raise ParameterError("The file is still being read. Wait for it, and try again.")
         return found
 
-    def check(self, draft: Draft) -> Run | None:
+    def check(self, draft: Draft) -> AppRun | None:
         """Return the run that checks whether the job can be carried out; begin it if there is none."""
         if draft.input is None or not draft.roles.quasi_identifiers or self.has_changed(draft):
             return None

@@ -28,7 +28,7 @@ _ENDS: tuple[Outcome, ...] = ("done", "refused", "failed", "cancelled")
 
 
 @dataclass(frozen=True)
-class Run:
+class AppRun:
     """A run, as its file describes it.
 
     Attributes
@@ -89,7 +89,7 @@ class Runs:
     def __init__(self, folder: Path, root: Path) -> None:
         self._folder, self._root = folder, root
         self._children: dict[int, subprocess.Popen[bytes]] = {}
-        self._ended: dict[int, Run] = {}
+        self._ended: dict[int, AppRun] = {}
         self._heads: dict[int, dict[str, Any]] = {}
         self._spare: subprocess.Popen[bytes] | None = None
         self._lock = threading.RLock()
@@ -129,7 +129,7 @@ class Runs:
             **system.APART,  # Ctrl-C is for the server, which then ends its children
         )
 
-    def run(self, number: int) -> Run:
+    def run(self, number: int) -> AppRun:
         """Return a run as it stands."""
         with self._lock:
             if number in self._ended:
@@ -149,7 +149,7 @@ class Runs:
             self._ended[number] = found
             return found
 
-    def latest(self, verb: str, key: str | None = None) -> Run | None:
+    def latest(self, verb: str, key: str | None = None) -> AppRun | None:
         """Return the newest run of a verb, for a key or for any."""
         for number in sorted(self._numbers(), reverse=True):
             head = self._head(number)
@@ -157,7 +157,7 @@ class Runs:
                 return self.run(number)
         return None
 
-    def all_of(self, verb: str) -> list[Run]:
+    def all_of(self, verb: str) -> list[AppRun]:
         """Return all runs of a verb, the oldest first."""
         return [self.run(number) for number in sorted(self._numbers()) if self._head(number).get("verb") == verb]
 
@@ -216,13 +216,13 @@ class Runs:
                 self._heads[number] = _parsed(file.readline())
         return self._heads.get(number, {})
 
-    def _read(self, number: int) -> Run:
+    def _read(self, number: int) -> AppRun:
         try:
             lines = self._path(number).read_bytes().splitlines()
         except OSError:
             raise FileError(f"There is no run {number}.") from None
         head = _parsed(lines[0]) if lines else {}
-        found = Run(
+        found = AppRun(
             number,
             str(head.get("verb", "")),
             str(head.get("key", "")),
@@ -264,8 +264,8 @@ def _close_input(child: "subprocess.Popen[bytes]") -> None:
             child.stdin.close()
 
 
-def _replace(run: Run, **changes: Any) -> Run:
-    return Run(**{**vars(run), **changes})
+def _replace(run: AppRun, **changes: Any) -> AppRun:
+    return AppRun(**{**vars(run), **changes})
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

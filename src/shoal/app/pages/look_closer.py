@@ -7,14 +7,14 @@ from starlette.responses import Response
 
 from shoal.app.pages.common import Form, render_step, work_of
 from shoal.app.pages.release import file_of
-from shoal.app.runs import Run
+from shoal.app.runs import AppRun
 from shoal.errors import FileError, ParameterError
 from shoal.models.serialization import settings_of
 
 _MOST_RECORDS = 20
 
 
-def show(request: Request, two: tuple[Run, Run] | None = None) -> Response:
+def show(request: Request, two: tuple[AppRun, AppRun] | None = None) -> Response:
     """Show what a release did to classes and records."""
     work = work_of(request)
     releases = [run for run in work.runs.all_of("release") if run.outcome == "done"]

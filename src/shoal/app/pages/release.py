@@ -12,7 +12,7 @@ from shoal.app.fields import Field, Layout, field_of, on_form, sections
 from shoal.app.pages.columns import finding_of, is_settled, remedy_in_words
 from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.app.projects import Work
-from shoal.app.runs import Run
+from shoal.app.runs import AppRun
 from shoal.app.security import report_policy
 from shoal.errors import FileError, ParameterError
 from shoal.findings import Finding
@@ -108,7 +108,7 @@ def settle(request: Request, form: Form) -> str:
     return f"/work/{work.id}/release"
 
 
-def open_questions(run: Run | None, draft: Draft) -> list[tuple[int, Finding]]:
+def open_questions(run: AppRun | None, draft: Draft) -> list[tuple[int, Finding]]:
     """Return the questions for which the last release was refused and which the job does not answer yet."""
     found = enumerate(map(finding_of, run.findings)) if run is not None else ()
     return [(place, finding) for place, finding in found if not is_settled(draft, finding)]
@@ -170,7 +170,7 @@ def beside(path: Path, ending: str) -> Path:
     return path.with_name(f"{path.name[: -len(known)]}.{ending}")
 
 
-def file_of(work: Work, run: Run, what: str) -> Path:
+def file_of(work: Work, run: AppRun, what: str) -> Path:
     """Return a file of a finished release by what it is."""
     path = next((file["path"] for file in run.result["files"] if file["what"] == what), None)
     if path is None or not work.places.inside(path).is_file():
@@ -178,14 +178,14 @@ def file_of(work: Work, run: Run, what: str) -> Path:
     return work.places.inside(path)
 
 
-def _done(work: Work, number: int) -> Run:
+def _done(work: Work, number: int) -> AppRun:
     run = work.runs.run(number)
     if run.verb != "release" or run.outcome != "done":
         raise FileError("There is no such release.")
     return run
 
 
-def _same_release(work: Work, run: Run, draft: Draft) -> bool:
+def _same_release(work: Work, run: AppRun, draft: Draft) -> bool:
     """Return whether the current job is the one that the release was made from."""
     return work.history.draft_at(run.job).content == draft.content
 

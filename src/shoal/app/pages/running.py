@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from shoal.app.pages.common import Form, back_to, work_of
-from shoal.app.runs import Run
+from shoal.app.runs import AppRun
 
 _PAUSE = 0.2  # seconds between two looks at a run
 
@@ -40,5 +40,5 @@ def cancel(request: Request, form: Form) -> str:
     return f"/work/{work.id}/{back_to(form, 'file')}"
 
 
-def _told(run: Run) -> str:
+def _told(run: AppRun) -> str:
     return json.dumps({"stage": run.stage, "share": run.share, "parts": len(run.parts)})

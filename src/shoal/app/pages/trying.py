@@ -9,7 +9,7 @@ from starlette.responses import Response
 from shoal.app.draft import Draft
 from shoal.app.pages.common import Form, render_step, work_of
 from shoal.app.projects import Work, key_of
-from shoal.app.runs import Run
+from shoal.app.runs import AppRun
 from shoal.errors import ParameterError
 from shoal.methods import ALGORITHMS
 
@@ -73,7 +73,7 @@ def take(request: Request, form: Form) -> str:
     return f"/work/{work.id}/release"
 
 
-def _comparison(run: Run | None) -> "Comparison | None":
+def _comparison(run: AppRun | None) -> "Comparison | None":
     """Return what was found, or what has been found so far."""
     from shoal.comparison import Choice, Comparison, Skipped
 

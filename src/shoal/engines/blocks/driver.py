@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from shoal.columns.schema import Schema
 from shoal.engines.blocks.block_records import carried, travelling
 from shoal.engines.blocks.blueprint import BORDER_ROUNDS, Blueprint, TableSummary
-from shoal.engines.blocks.publish import Measured, Part, publish
+from shoal.engines.blocks.publish import MeasuredCells, Part, publish
 from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.solve import destinations, refine_cells, solve
 from shoal.job import Job
@@ -42,7 +42,7 @@ class Sent(NamedTuple):
 
     records: pa.Table
     leaves: Labels
-    measured: Measured | None = None
+    measured: MeasuredCells | None = None
 
 
 Assign = Callable[[pa.Table], Labels]
@@ -91,7 +91,7 @@ class Engine(Protocol[Records]):
     def publish(self, records: Records, blueprint: Blueprint, blocks: Labels, work: Publish) -> Records:
         """Publish each block, and the cells that are `SETTLED`."""
 
-    def measured(self, published: Records) -> list[Measured]:
+    def measured(self, published: Records) -> list[MeasuredCells]:
         """Return what was measured on published records, in an order that is always the same."""
 
 
@@ -100,7 +100,7 @@ class Outcome(NamedTuple, Generic[Records]):
 
     blueprint: Blueprint
     published: Records
-    measured: list[Measured]
+    measured: list[MeasuredCells]
 
 
 def make(engine: Engine[Records], job: Job, schema: Schema, *, is_csv: bool = False) -> Outcome[Records]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from shoal.aggregate.contributors import Contribution
 from shoal.engines.blocks.blueprint import Blueprint
-from shoal.engines.blocks.publish import Measured
+from shoal.engines.blocks.publish import MeasuredCells
 from shoal.job import BoundEffort
 from shoal.job.checks import survey_weights
 from shoal.measures.class_risk import Uniqueness, risk_of_sizes
@@ -34,7 +34,7 @@ class BlockMeasures:
     Parameters
     ----------
     blueprint : Blueprint
-    parts : sequence of Measured
+    parts : sequence of MeasuredCells
         Of all blocks, in the order of their numbers.
     verdict : callable
         Returns the recount of what was written, which `risk` needs.
@@ -42,7 +42,7 @@ class BlockMeasures:
 
     points = certainty = None
 
-    def __init__(self, blueprint: Blueprint, parts: Sequence[Measured], verdict: Callable[[], Verdict]) -> None:
+    def __init__(self, blueprint: Blueprint, parts: Sequence[MeasuredCells], verdict: Callable[[], Verdict]) -> None:
         self._blueprint, self._parts, self._verdict = blueprint, parts, verdict
 
     @cached_property
@@ -160,7 +160,7 @@ class BlockMeasures:
         }
 
 
-def release_in_blocks(blueprint: Blueprint, parts: Sequence[Measured], records: Records) -> Release:
+def release_in_blocks(blueprint: Blueprint, parts: Sequence[MeasuredCells], records: Records) -> Release:
     """Return the release of records that were published block by block, or close them if it may not be published."""
     measures = BlockMeasures(blueprint, parts, lambda: records.verdict)
     try:

@@ -21,7 +21,7 @@ LINKED = 5_000
 """Number of records, about, that are linked to measure the risk."""
 
 
-class Measured(NamedTuple):
+class MeasuredCells(NamedTuple):
     """What was measured on the cells of a block; `shoal.engines.blocks.measure` adds it up."""
 
     n_records: int
@@ -51,7 +51,7 @@ class Part(NamedTuple):
     """Published records and what was measured on them."""
 
     published: pa.Table
-    measured: Measured
+    measured: MeasuredCells
 
 
 def publish(records: pa.Table, blueprint: Blueprint) -> Part:
@@ -86,7 +86,7 @@ def publish(records: pa.Table, blueprint: Blueprint) -> Part:
     alone = np.asarray(records[ALONE])
     persons = None if weights is None else np.maximum(weights, 1.0)
     sampled = pa.array(_sampled(records, blueprint, SAMPLE))
-    measured = Measured(
+    measured = MeasuredCells(
         n_records=records.num_rows,
         sizes=np.bincount(labels),
         populations=None if persons is None else np.bincount(labels, persons).astype(np.float64),

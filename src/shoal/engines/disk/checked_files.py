@@ -37,7 +37,7 @@ class DamagedError(FileError):
         self.path = path
 
 
-class _Part(NamedTuple):
+class _FilePart(NamedTuple):
     begin: int
     size: int
     digest: bytes
@@ -48,7 +48,7 @@ class CheckedFile(NamedTuple):
 
     path: Path
     types: pa.Schema | None
-    parts: list[_Part]
+    parts: list[_FilePart]
     note: Any
 
     def read(self, number: int) -> pa.Table:
@@ -80,7 +80,7 @@ class CheckedWriter:
     def __init__(self, path: Path, note: Any = None) -> None:
         self._path, self._growing, self.note = path, path.with_suffix(".growing"), note
         self._types: pa.Schema | None = None
-        self._parts: list[_Part] = []
+        self._parts: list[_FilePart] = []
 
     def __enter__(self) -> "CheckedWriter":
         self._file = open(self._growing, "wb")
@@ -100,7 +100,7 @@ class CheckedWriter:
         content = batch.serialize()
         number, begin = len(self._parts), self._file.tell()
         self._file.write(content)
-        self._parts.append(_Part(begin, content.size, _digest(self._path, number, content)))
+        self._parts.append(_FilePart(begin, content.size, _digest(self._path, number, content)))
 
 
 def open_checked(path: Path) -> CheckedFile:

@@ -189,7 +189,7 @@ class DiskRecords:
     def _with_persons(self, batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """Add the persons of the written rows to batches of them."""
         written = open_checked(self._persons)
-        persons = _Column(written.read(number) for number in range(len(written.parts)))
+        persons = _ReadColumn(written.read(number) for number in range(len(written.parts)))
         for batch in batches:
             yield batch.append_column(SUBJECT, persons.take(batch.num_rows))
 
@@ -199,7 +199,7 @@ class DiskRecords:
         return recount_batches(batches, self._made.blueprint.n_records, asked, folder, self._budget.buffer)
 
 
-class _Column:
+class _ReadColumn:
     """A column that is read in batches and taken in parts of other sizes."""
 
     def __init__(self, batches: Iterator[pa.Table]) -> None:

@@ -23,7 +23,7 @@ from shoal.engines.blocks.block_records import carried, dealt, hashes_of
 from shoal.engines.blocks.blueprint import Blueprint, TableSummary
 from shoal.engines.blocks.driver import ASSIGN, FIT, IN_CELLS, PUBLISH, SOLVE, Assign, Choose, Publish, Sent, Work
 from shoal.engines.blocks.forest import leaves_of_blocks
-from shoal.engines.blocks.publish import Measured, Part
+from shoal.engines.blocks.publish import MeasuredCells, Part
 from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.solve import SETTLED
 from shoal.engines.disk.checked_files import DamagedError, keep, open_checked
@@ -68,7 +68,7 @@ class DiskOutcome(NamedTuple):
     blueprint: Blueprint
     published: Spill
     n_buckets: int
-    measured: list[Measured]
+    measured: list[MeasuredCells]
     again: "Callable[[DamagedError], DiskOutcome]"
     """Makes damaged pieces again."""
 
@@ -323,7 +323,7 @@ class _DiskEngine:
 
         self._each(write, pieces, workers)
 
-    def measured(self, published: Pieces) -> list[Measured]:
+    def measured(self, published: Pieces) -> list[MeasuredCells]:
         """Return what was measured, in the order of the names of the pieces."""
         spill = published()
         return [spill.found(name) for name in spill.names]

@@ -19,7 +19,7 @@ from shoal.typing import Labels
 _SUFFIX = ".piece"
 
 
-class _Batch(NamedTuple):
+class _SpilledBatch(NamedTuple):
     piece: str
     number: int
     n_records: int
@@ -50,7 +50,7 @@ class Spill:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._batches: dict[int, list[_Batch]] = {}
+        self._batches: dict[int, list[_SpilledBatch]] = {}
         self._pieces: dict[str, CheckedFile] = {}
         self._lock = Lock()
         try:
@@ -99,7 +99,7 @@ class Spill:
         name = piece.path.stem
         self._pieces[name] = piece
         for number, (destination, size) in enumerate(piece.note.sizes):
-            self._batches.setdefault(destination, []).append(_Batch(name, number, size))
+            self._batches.setdefault(destination, []).append(_SpilledBatch(name, number, size))
 
     def counts(self, n_destinations: int) -> Labels:
         """Return the number of records of each destination from 0, shape (n_destinations,)."""

@@ -21,7 +21,7 @@ from shoal.engines.blocks import driver
 from shoal.engines.blocks.block_records import ALONE, CELL, HASHES, SUBJECT
 from shoal.engines.blocks.blueprint import Blueprint, TableSummary
 from shoal.engines.blocks.driver import Assign, Choose, Publish, Sent, Work
-from shoal.engines.blocks.publish import Measured
+from shoal.engines.blocks.publish import MeasuredCells
 from shoal.engines.blocks.recount import merged_verdicts, recount_part
 from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.solve import SETTLED
@@ -64,7 +64,7 @@ class Made(NamedTuple):
     published: Frame
     """Persisted: the published columns, those of `ORDER`, and a hash of the subject if there is a subject column."""
 
-    measured: list[Measured]
+    measured: list[MeasuredCells]
     content: tuple[int, ...]
     """Sums of the hashes of all records as they were read, in any order."""
 
@@ -206,7 +206,7 @@ class _SparkEngine:
         published = _each_block(records.frame, blocks, f"-1 - shiftright({CELL}, 32)", of_block, types)
         return _Leaves(self._held(published), {})
 
-    def measured(self, published: _Leaves) -> list[Measured]:
+    def measured(self, published: _Leaves) -> list[MeasuredCells]:
         """Return what was measured, in the order of the blocks."""
         with named(self._source.sparkSession, driver.PUBLISH):
             carrying = published.frame.filter(f"{MEASURED} IS NOT NULL").select(BLOCK, MEASURED)

@@ -14,7 +14,7 @@ STEP_BYTES = 1 << 22
 """Size from which on a step takes no further entry, and of the pieces in which much is sent to Redis."""
 
 
-class Keys(NamedTuple):
+class RedisKeys(NamedTuple):
     """The keys of the scripts, in their order. A cluster needs all in one slot: a tag in them, as in ``{visits}-safe``.
 
     Each group on a stream has a state, and a lease with the name of the worker that serves it. Without a side output
@@ -28,8 +28,8 @@ class Keys(NamedTuple):
     side: str
 
     @staticmethod
-    def of(settings: RedisSettings) -> "Keys":
+    def of(settings: RedisSettings) -> "RedisKeys":
         """Return the keys of a worker."""
         source, target = settings.source, settings.target
         begin = f"{source}:{settings.group}"
-        return Keys(f"{begin}:state", f"{begin}:lease", source, target, settings.side or target)
+        return RedisKeys(f"{begin}:state", f"{begin}:lease", source, target, settings.side or target)

@@ -23,7 +23,7 @@ from shoal.stream.monitor import Monitor, Status
 from shoal.stream.pipe.lines import Bad, LineForm, LineReading, LineReason, Read, Reader, Writer
 from shoal.stream.pipe.loop import LONGEST
 from shoal.stream.redis_worker import scripts
-from shoal.stream.redis_worker.redis_keys import ID, STEP_BYTES, Keys
+from shoal.stream.redis_worker.redis_keys import ID, STEP_BYTES, RedisKeys
 from shoal.stream.redis_worker.replies import ChangedError, FencedError, redis_errors
 from shoal.stream.redis_worker.source import StreamCounts, after, as_pair
 from shoal.stream.redis_worker.state_fields import StateFields
@@ -91,7 +91,7 @@ class Worker:
             raise ParameterError(f"The stream of a worker tracks the ids of entries: tracked=[{ID!r}].")
         self.redis = redis
         self.settings = settings
-        self.keys = Keys.of(settings)
+        self.keys = RedisKeys.of(settings)
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self.stream = stream
         self.n_lost = 0
@@ -238,7 +238,7 @@ class Worker:
     def _refuse_second_release(self, groups: list[str]) -> None:
         """Refuse to begin where the worker of another group has released the tuples of this source before."""
         for group in groups:
-            state = Keys.of(self.settings.model_copy(update={"group": group})).state
+            state = RedisKeys.of(self.settings.model_copy(update={"group": group})).state
             with redis_errors():
                 is_another = group != self.settings.group and self.redis.hexists(state, "head")
             if is_another:
