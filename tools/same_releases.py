@@ -139,8 +139,8 @@ CASES: dict[str, list[str]] = {
     ],
     "audit": [office("-o release.csv"), f"shoal audit release.csv -k 5 {QUASI.split(' --')[0]}"],
     "differential privacy, names only": [
-        "shoal dp census.csv --epsilon 1 --bounds AGI=0,100000 --drop AFNLWGT,EMCONTRB,FEDTAX,PTOTVAL,STATETAX,TAXINC,"
-        "POTHVAL,INTVAL,PEARNVAL,FICA,WSALVAL,ERNVAL -o release.csv"
+        "shoal dp census.csv --epsilon 1 --bounds AGI=0,100000 --identifiers AFNLWGT,EMCONTRB,FEDTAX,PTOTVAL,STATETAX,"
+        "TAXINC,POTHVAL,INTVAL,PEARNVAL,FICA,WSALVAL,ERNVAL -o release.csv"
     ],
     "frame in Python": [
         PANDAS + ROLES + "release = shoal.anonymize(people, k=3, seed=1, **roles)\nprint(release)\n"
