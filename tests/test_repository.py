@@ -25,7 +25,7 @@ ROOMS = [
     *("system", "interrupts", "spelling", "errors", "passwords", "distribution", "typing", "progress", "files"),
     *("arrays", "kernels", "settings", "sources", "datasets", "columns", "space", "findings", "methods"),
     *("models", "aggregate", "constraints", "measures", "dp", "job", "output", "engines", "auditing"),
-    *("in_memory", "release", "spark", "inspection", "comparison", "stream", "incremental", "estimator"),
+    *("in_memory", "release", "inspection", "comparison", "stream", "spark", "incremental", "estimator"),
     *("app", "cli", "__main__"),
 ]
 

@@ -1,7 +1,8 @@
 """Exceptions of shoal. Each message states what was asked, what was found and what to do next."""
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -103,3 +104,14 @@ def fault_in_words(error: Exception) -> str:
         f"it with these places: {', '.join(places[-4:])}. The text of the error is left out, because it may hold "
         "values of the table."
     )
+
+
+@contextmanager
+def without_values() -> Iterator[None]:
+    """Raise an unexpected error by type and place alone, where others would show or log its text."""
+    try:
+        yield
+    except ShoalError:
+        raise
+    except Exception as error:
+        raise ShoalError(fault_in_words(error)) from None

@@ -13,7 +13,7 @@ Dialect = Literal["option", "key", "argument", "r"]
 
 _MARKS = "\ue000{}\ue001"
 _MARKED = re.compile("\ue000([^\ue001]*)\ue001")
-_TABLES = ("input", "output", "roles", "stream", "redis", "late")
+_TABLES = ("input", "output", "roles", "stream", "redis", "spark", "late")
 _ANY = "..."  # in place of values that the reader knows
 
 

@@ -209,10 +209,34 @@ class StreamRules(Settings):
     on_error: Literal["fail", "side"] = Field("fail", description="what becomes of tuples that cannot be used")
 
 
+class SparkSettings(Settings):
+    """How a stream is split on Spark Structured Streaming, and what its query returns; for `shoal.spark.stream`."""
+
+    shards: Whole = Field(16, ge=1, description="number of shards, each a stream of its own with its own delay")
+    shard: str | None = Field(
+        None, description="column whose values are the shards, in place of a hash of the subject or of other columns"
+    )
+    order_by: tuple[str, ...] = Field(
+        (), description="columns that give the order of arrival within a batch, such as partition and offset of Kafka"
+    )
+    event_time: str | None = Field(
+        None, description="column of event times with a watermark, by which ages are counted; else by processing time"
+    )
+    side: bool = Field(
+        False, strict=True, description="return tuples that cannot be released too, unprotected, with their reason"
+    )
+    new_rules: Literal["refuse", "finish"] = Field(
+        "refuse",
+        description="what a query does whose state was made with other rules: refuse, or finish the old stream of "
+        "each shard first",
+    )
+
+
 class StreamSettings(StreamRules):
-    """What makes a job one for `shoal stream` and `shoal worker`."""
+    """What makes a job one for `shoal stream`, `shoal worker` and `shoal.spark.stream`."""
 
     redis: RedisSettings | None = Field(None, description="where a worker reads and writes")
+    spark: SparkSettings | None = Field(None, description="how a stream is split on Spark")
 
 
 class Late(Settings):

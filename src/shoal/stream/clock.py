@@ -14,17 +14,17 @@ class Clock:
     The reading that shows it is returned as it is: the window holds it, and counts it.
     """
 
-    def __init__(self, read: Callable[[], float]) -> None:
+    def __init__(self, read: Callable[[], float], ahead: float = 0.0) -> None:
         self._read = read
-        self._ahead = 0.0
+        self.ahead = ahead
         self._latest = -math.inf
 
     def __call__(self) -> float:
         """Read the clock."""
         reading = self._read()
-        time = reading + self._ahead
+        time = reading + self.ahead
         if time < self._latest:
-            self._ahead = self._latest - reading
+            self.ahead = self._latest - reading
         self._latest = max(self._latest, time)
         return time
 

@@ -50,6 +50,7 @@ class Reason(StrEnum):
     MISSING = "missing-value"
     INFINITE = "infinite-value"
     UNKNOWN_LEVEL = "unknown-level"
+    LATE = "late"
 
 
 class TupleError(InputError):

@@ -509,7 +509,7 @@ def test_an_empty_dataframe_is_refused(spark):
 
 def test_a_streaming_dataframe_is_refused_with_a_pointer_to_streams(spark):
     frame = spark.readStream.format("rate").load()
-    with pytest.raises(ParameterError, match=r"A streaming DataFrame was given.*`shoal stream`"):
+    with pytest.raises(ParameterError, match=r"A streaming DataFrame was given.*shoal.spark.stream"):
         shoal.spark.anonymize(frame, k=2, quasi_identifiers="value", other="timestamp")
 
 

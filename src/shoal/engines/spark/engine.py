@@ -25,7 +25,7 @@ from shoal.engines.blocks.publish import MeasuredCells
 from shoal.engines.blocks.recount import merged_verdicts, recount_part
 from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.solve import SETTLED
-from shoal.engines.spark.sessions import named
+from shoal.engines.spark.sessions import check_versions, named
 from shoal.engines.spark.spark_frames import (
     Frame,
     Held,
@@ -39,7 +39,6 @@ from shoal.engines.spark.spark_frames import (
     quoted,
     types_of,
 )
-from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.measures.recount import Verdict
 from shoal.typing import Labels, Progress
@@ -111,11 +110,7 @@ class _SparkEngine:
 
         ours = versions()["shoal"]
         theirs, found = merge(gathered(self._source, measure, merge) or [measure(types_of(self._source).empty_table())])
-        if theirs != {ours}:
-            raise ParameterError(
-                f"The driver has shoal {ours}, but Python workers of the cluster have {', '.join(sorted(theirs))}. "
-                "Install the same version everywhere, since another version may make other cells."
-            )
+        check_versions(ours, theirs)
         return found
 
     def assign(self, blueprint: Blueprint, send: Callable[..., Sent]) -> _Leaves:

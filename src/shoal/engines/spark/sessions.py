@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -91,7 +91,7 @@ def at_work(spark: Any, work: Callable[[], T]) -> T:
     def act() -> None:
         spark.addTag(tag)
         try:
-            with speaking(), _this_interpreter(spark):
+            with speaking(), this_interpreter(spark):
                 done.set_result(work())
         except BaseException as error:
             done.set_exception(error)
@@ -108,8 +108,17 @@ def at_work(spark: Any, work: Callable[[], T]) -> T:
     return done.result()
 
 
+def check_versions(ours: str, theirs: Collection[str]) -> None:
+    """Raise if Python workers have another version of shoal than the driver."""
+    if set(theirs) != {ours}:
+        raise ParameterError(
+            f"The driver has shoal {ours}, but Python workers of the cluster have {', '.join(sorted(theirs))}. "
+            "Install the same version everywhere, since another version may make other cells."
+        )
+
+
 @contextmanager
-def _this_interpreter(spark: Any) -> Iterator[None]:
+def this_interpreter(spark: Any) -> Iterator[None]:
     """Let the Python workers of a local session use this interpreter, unless the user chose another."""
     context = getattr(spark, "_sc", None)  # a session of Spark Connect has none
     if context is None or not context.master.startswith("local") or "PYSPARK_PYTHON" in os.environ:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import kernels
+from shoal.errors import SchemaError
 from shoal.sources import Reading
 from shoal.sources.left_out import Skipping
 
@@ -54,6 +55,20 @@ class Held:
         self._frames = [each for each in self._frames if each is not frame]
 
 
+def check_names(frame: Frame) -> None:
+    """Refuse columns that Spark cannot pass to Python by their names."""
+    for name in frame.columns:
+        if "." in name or "`" in name:
+            raise SchemaError(
+                f"Column {name!r} has a dot or a backtick in its name, which Spark cannot pass to Python. Rename it: "
+                "withColumnRenamed."
+            )
+    lowered = [name.lower() for name in frame.columns]
+    twice = [name for name in frame.columns if lowered.count(name.lower()) > 1]
+    if twice:
+        raise SchemaError(f"Spark does not tell these columns apart: {', '.join(map(repr, twice))}. Rename them.")
+
+
 def types_of(frame: Frame) -> pa.Schema:
     """Return the columns of a frame as Arrow types."""
     types = frame.limit(0).toArrow().schema
@@ -90,11 +105,11 @@ def mapped(frame: Frame, function: Callable[[pa.Table], pa.Table], types: pa.Sch
             for table in tables(batches):
                 yield from function(table).cast(types).to_batches()
 
-    return frame.mapInArrow(of_batches, _spark_schema(types))
+    return frame.mapInArrow(of_batches, spark_schema(types))
 
 
 def grouped(
-    frame: Frame, by: str, function: Callable[[int, pa.Table], pa.Table], types: pa.Schema, n_tasks: int
+    frame: Frame, by: str, function: Callable[[Any, pa.Table], pa.Table], types: pa.Schema, n_tasks: int
 ) -> Frame:
     """Return the results of a function for each group of records; it gets the value of `by` and the group.
 
@@ -106,7 +121,7 @@ def grouped(
         with kernels.using(1):
             return function(key[0].as_py(), group).cast(types)
 
-    return frame.repartition(n_tasks, by).groupBy(by).applyInArrow(of_group, _spark_schema(types))
+    return frame.repartition(n_tasks, by).groupBy(by).applyInArrow(of_group, spark_schema(types))
 
 
 def counted(frame: Frame, column: str) -> dict[int, int]:
@@ -201,7 +216,8 @@ def _hash(name: str) -> Any:
     return functions.xxhash64(name)
 
 
-def _spark_schema(types: pa.Schema) -> Any:
+def spark_schema(types: pa.Schema) -> Any:
+    """Return Arrow types as those of Spark."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(types, True)  # a time without a zone stays one

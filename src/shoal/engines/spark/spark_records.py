@@ -20,6 +20,7 @@ from shoal.engines.spark.engine import ORDER, Made, make, recounted
 from shoal.engines.spark.sessions import at_work, named, session, speaking
 from shoal.engines.spark.spark_frames import (
     Frame,
+    check_names,
     digest_of_records,
     fingerprint,
     quoted,
@@ -27,7 +28,7 @@ from shoal.engines.spark.spark_frames import (
     without_skipped,
 )
 from shoal.engines.spark.spark_tables import CatalogueTable, Folder, digest_of
-from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError
+from shoal.errors import FileError, GuaranteeError, ParameterError
 from shoal.files import replacing_all
 from shoal.job import Job, Order
 from shoal.job.engines import beyond
@@ -145,19 +146,10 @@ def _check_frame(frame: Frame) -> None:
         )
     if frame.isStreaming:
         raise ParameterError(
-            "A streaming DataFrame was given, but a release needs all of its records at once. Use `shoal stream` or "
-            "shoal.Stream for records that never end, or read the table without readStream."
+            "A streaming DataFrame was given, but a release needs all of its records at once. Use shoal.spark.stream "
+            "for records that never end, or read the table without readStream."
         )
-    for name in frame.columns:
-        if "." in name or "`" in name:
-            raise SchemaError(
-                f"Column {name!r} has a dot or a backtick in its name, which Spark cannot pass to Python. Rename it: "
-                "withColumnRenamed."
-            )
-    lowered = [name.lower() for name in frame.columns]
-    twice = [name for name in frame.columns if lowered.count(name.lower()) > 1]
-    if twice:
-        raise SchemaError(f"Spark does not tell these columns apart: {', '.join(map(repr, twice))}. Rename them.")
+    check_names(frame)
 
 
 class SparkSource(NamedTuple):

@@ -26,7 +26,7 @@ from shoal.stream.redis_worker import scripts
 from shoal.stream.redis_worker.redis_keys import ID, STEP_BYTES, RedisKeys
 from shoal.stream.redis_worker.replies import ChangedError, FencedError, redis_errors
 from shoal.stream.redis_worker.source import StreamCounts, after, as_pair
-from shoal.stream.redis_worker.state_fields import StateFields
+from shoal.stream.state_fields import StateFields, Store
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -47,6 +47,16 @@ class Taken(NamedTuple):
 
 
 NOTHING = Taken([], b"")
+
+REDIS = Store(
+    "Redis",
+    "End that stream with that one (--until-empty), and go on in the same group.",
+    "Use the same. For new ones, end the stream with the old ones first (shoal worker --finish releases what waits), "
+    "and go on in the same group; another group would release every tuple a second time.",
+    "Restore it from a copy; or remove it, and the worker says where it can go on (--begin). Another group would "
+    "release every tuple a second time.",
+)
+"""Where the state of a worker is."""
 
 
 class Worker:
@@ -171,7 +181,7 @@ class Worker:
         # What was in memory goes before the state comes; until then nothing can be committed.
         self.stream = Stream.restore(self._fresh, clock=self.stream.clock)
         self.stream.on_side = self._set_aside
-        self._fields = StateFields()
+        self._fields = StateFields(REDIS)
         self._aside: list[bytes] = []
         self._next = None
         self._step = -1

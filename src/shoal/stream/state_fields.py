@@ -1,4 +1,4 @@
-"""State fields: the state of a stream as fields of a Redis hash, of which a step writes only what has changed.
+"""State fields: the state of a stream as fields of a store, of which a step writes only what has changed.
 
 ``meta`` holds the rules and the columns and is written once; ``head`` the counts, and which tuples wait; a
 ``chunk`` the rows that one step added and that waited when it ended. A chunk is removed when none of its rows waits.
@@ -24,10 +24,20 @@ FORMAT = "shoal worker, version 2"
 Fields = dict[str, bytes]
 
 
-class StateFields:
-    """Keeps track of which parts of a stream are in Redis."""
+class Store(NamedTuple):
+    """The store that has the fields, and what to do with a state that cannot be used, for messages."""
 
-    def __init__(self) -> None:
+    name: str
+    other_version: str
+    other_rules: str
+    damaged: str
+
+
+class StateFields:
+    """Keeps track of which parts of a stream are in a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._has_meta = False
         self._n_accepted = 0
         self._chunks: deque[tuple[int, int]] = deque()  # first and last row of each chunk
@@ -54,29 +64,60 @@ class StateFields:
 
     def end(self, stream: Stream, notes: dict[str, Any]) -> tuple[Fields, list[str]]:
         """Return the fields to write and to remove when a stream has ended and `stream` is the next one."""
-        return StateFields().changes(stream, notes)[0], [*(f"chunk:{first}" for first, _ in self._chunks), "meta"]
+        changed, _ = StateFields(self._store).changes(stream, notes)
+        return changed, [*(f"chunk:{first}" for first, _ in self._chunks), "meta"]
 
     def load(self, fields: Fields, stream: Stream) -> dict[str, Any]:
         """Bring a new stream to the saved state; return its notes. The chunks are taken out of the fields."""
-        head = json.loads(bytes(_intact(fields["head"])))
+        head = json.loads(bytes(self._intact(fields["head"])))
         notes: dict[str, Any] = head.pop("notes")
         if "meta" not in fields:
             return notes
-        schema = _schema_of(fields["meta"], stream.rules)
+        schema = self._schema_of(fields["meta"], stream.rules)
         wanted = _unpacked(head.pop("waiting"))
-        parts = [_rows(fields.pop(name), schema) for name in _chunks_in(fields)]
+        parts = [_rows(self._intact(fields.pop(name)), schema) for name in _chunks_in(fields)]
         self._chunks.extend((int(part.positions[0]), int(part.positions[-1])) for part in parts)
         parts = [part.only(wanted) for part in parts]
         positions = np.concatenate([np.empty(0, dtype=np.int64), *(part.positions for part in parts)])
         times = np.concatenate([np.empty(0), *(part.times for part in parts)])
         if not np.array_equal(positions, wanted):
-            raise _damaged()
-        # The rows are still those in Redis: this makes the only copy of them, since large ones fill the memory.
+            raise self._damaged()
+        # The rows are still those in the store: this makes the only copy of them, since large ones fill the memory.
         table = pa.concat_tables([schema.empty_table(), *(part.rows for part in parts)])
         stream.resume(head, table, positions, times)
         self._has_meta = True
         self._n_accepted = int(positions[-1]) + 1 if len(positions) else 0
         return notes
+
+    def rules_of(self, fields: Fields) -> Rules | None:
+        """Return the rules with which a saved state was made; None before the first tuple."""
+        return as_rules(**self._meta(fields["meta"])["rules"]) if "meta" in fields else None
+
+    def _schema_of(self, meta: bytes, rules: Rules) -> pa.Schema:
+        content = self._meta(meta)
+        if as_rules(**content["rules"]) != rules:
+            raise ParameterError(
+                f"The state in {self._store.name} was made with other rules than these. {self._store.other_rules}"
+            )
+        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(content["columns"])))
+
+    def _meta(self, meta: bytes) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(meta)
+        if content["format"] != FORMAT:
+            raise ParameterError(
+                f"The state in {self._store.name} was written by another version of shoal. {self._store.other_version}"
+            )
+        return content
+
+    def _intact(self, content: bytes) -> memoryview:
+        """Return the content behind its checksum, on the same memory."""
+        inner = memoryview(content)[4:]
+        if crc32(inner).to_bytes(4, "little") != content[:4]:
+            raise self._damaged()
+        return inner
+
+    def _damaged(self) -> FileError:
+        return FileError(f"The state in {self._store.name} is damaged. {self._store.damaged}")
 
 
 def meta_of(stream: Stream) -> bytes:
@@ -84,22 +125,6 @@ def meta_of(stream: Stream) -> bytes:
     assert stream.waiting is not None
     columns = base64.b64encode(stream.waiting.schema.serialize().to_pybytes()).decode()
     return json.dumps({"format": FORMAT, "rules": stream.rules.plain(), "columns": columns}, default=str).encode()
-
-
-def _schema_of(meta: bytes, rules: Rules) -> pa.Schema:
-    content = json.loads(meta)
-    if content["format"] != FORMAT:
-        raise ParameterError(
-            "The state in Redis was written by another version of shoal. End that stream with that one "
-            "(--until-empty), and go on in the same group."
-        )
-    if as_rules(**content["rules"]) != rules:
-        raise ParameterError(
-            "The state in Redis was made with other rules than these. Use the same. For new ones, end the stream with "
-            "the old ones first (shoal worker --finish releases what waits), and go on in the same group; another "
-            "group would release every tuple a second time."
-        )
-    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(content["columns"])))
 
 
 def _chunks_in(fields: Fields) -> list[str]:
@@ -130,9 +155,8 @@ class _Part(NamedTuple):
         return _Part(self.positions[kept], self.times[kept], self.rows.filter(pa.array(kept)))
 
 
-def _rows(chunk: bytes, schema: pa.Schema) -> _Part:
+def _rows(content: memoryview, schema: pa.Schema) -> _Part:
     """Return the rows of a chunk, on its memory."""
-    content = _intact(chunk)
     n, time = int(np.frombuffer(content, np.int64, 1)[0]), float(np.frombuffer(content, np.float64, 1, 8)[0])
     positions = np.frombuffer(content, np.int64, n, 16)
     batch = pa.ipc.read_record_batch(pa.py_buffer(content).slice(16 + 8 * n), schema)
@@ -155,18 +179,3 @@ def _unpacked(packed: list[Any]) -> Any:
 
 def _checked(content: bytes) -> bytes:
     return crc32(content).to_bytes(4, "little") + content
-
-
-def _intact(content: bytes) -> memoryview:
-    """Return the content behind its checksum, on the same memory."""
-    inner = memoryview(content)[4:]
-    if crc32(inner).to_bytes(4, "little") != content[:4]:
-        raise _damaged()
-    return inner
-
-
-def _damaged() -> FileError:
-    return FileError(
-        "The state in Redis is damaged. Restore it from a copy; or remove it, and the worker says where it can go on "
-        "(--begin). Another group would release every tuple a second time."
-    )
