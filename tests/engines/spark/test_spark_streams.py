@@ -75,7 +75,7 @@ def run(released, folder, write=None):
     writer = writer.format("parquet").option("path", f"{folder}/out") if write is None else writer.foreachBatch(write)
     query = writer.start()
     try:
-        query.awaitTermination(120)
+        assert query.awaitTermination(600)
         return [progress["observedMetrics"]["shoal"].asDict() for progress in query.recentProgress]
     finally:
         query.stop()
@@ -165,7 +165,7 @@ def test_tuples_leave_by_age_while_nothing_arrives(streaming, tmp_path):
     writer = released.writeStream.option("checkpointLocation", f"{tmp_path}/checkpoint")
     query = writer.foreachBatch(lambda batch, number: seen.extend(batch.toArrow().to_pylist())).start()
     try:
-        for _ in range(600):
+        for _ in range(3000):
             if len(seen) >= 40 or not query.isActive:
                 break
             query.awaitTermination(0.1)
