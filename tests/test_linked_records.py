@@ -5,7 +5,11 @@ The intruder reads the published table alone, and compares with plain loops.
 
 import itertools
 import json
+import os
+import subprocess
+import sys
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +19,7 @@ import shoal
 from shoal.sources import read, write
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.ShoalWarning")
+BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "bench_linked.py"
 K, L = 3, 2
 QUASI = ["age", "day", "town"]
 SETTINGS = {
@@ -312,3 +317,14 @@ def test_equal_records_of_a_person_are_no_tie():
     release = shoal.anonymize(table, **SETTINGS, other=["sex"])
 
     assert release.verdict.holds
+
+
+def test_the_benchmark_measures_every_policy(tmp_path):
+    command = [sys.executable, BENCHMARK, "--quick", "--rounds", "1", "--output", tmp_path / "results.json"]
+    environment = {**os.environ, "SHOAL_DATA": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "results.json").read_text())["rows"]
+
+    assert [row["release"] for row in rows] == ["without link", *POLICIES]
+    assert all(row["smallest"] >= 5 and row["records_withheld"] >= 0 for row in rows[1:])
