@@ -58,9 +58,7 @@ def main():
     print(
         f"{linking.n_linked:,} of {linking.n_persons:,} patients stay linked, {linking.n_cut} with their first visits"
     )
-    print(
-        f"{linking.n_unlinked_records} of {linking.n_records:,} visits without the link; withheld: {linking.n_withheld_records}"
-    )
+    print(f"{linking.n_unlinked_records} of {linking.n_records:,} visits are published without the link")
     print(f"{release.loss.il:.1f} % lost, {release.measures['linking']['il_without_link']:.1f} % without the link")
     for text in release.warnings:
         print("Warning:", text)

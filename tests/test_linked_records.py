@@ -328,3 +328,151 @@ def test_the_benchmark_measures_every_policy(tmp_path):
 
     assert [row["release"] for row in rows] == ["without link", *POLICIES]
     assert all(row["smallest"] >= 5 and row["records_withheld"] >= 0 for row in rows[1:])
+
+
+def persons_of(table, n_more=0):
+    """Return a table of the patients, in an order of its own, and some who never came."""
+    names = sorted(set(table["patient"].to_pylist())) + [f"QQ9{number:04}" for number in range(n_more)]
+    rng = np.random.default_rng(8)
+    return pa.table(
+        {
+            "id": names,
+            "weight": rng.normal(70, 9, len(names)).round(),
+            "job": rng.choice(["cook", "nurse", "pilot"], len(names)),
+            "blood": rng.choice(["A", "B", "0"], len(names)),
+        }
+    ).take(pa.array(rng.permutation(len(names))))
+
+
+@pytest.fixture
+def two_tables(tmp_path, monkeypatch):
+    """Return the job of two tables, in whose folder they are."""
+    monkeypatch.chdir(tmp_path)
+    write(visits(2), "visits.csv")
+    write(persons_of(visits(2), n_more=3), "persons.csv")
+    roles = {
+        "quasi_identifiers": [*QUASI, "weight", "job"],
+        "confidential": ["illness", "blood"],
+        "other": ["sex"],
+        **{name: SETTINGS[name] for name in ("subject", "keep_link", "link_order")},
+    }
+    return {
+        "k": K,
+        "seed": 1,
+        "roles": roles,
+        "models": [{"model": "l-diversity", "column": name, "l": L} for name in ("illness", "blood")],
+        "input": {"path": "visits.csv"},
+        "output": {"path": "visits_release.csv", "report": "report.html"},
+        "tables": [{"input": {"path": "persons.csv"}, "key": "id", "output": "persons_release.csv"}],
+    }
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("truthful", [False, True])
+def test_two_tables_have_the_same_new_identifiers_and_k_persons_look_alike_in_both(two_tables, policy, truthful):
+    release = shoal.run(shoal.Job.of(**two_tables, rare_patterns=policy, truthful=truthful))
+    rows, persons = (read(name).arrow.to_pylist() for name in ("visits_release.csv", "persons_release.csv"))
+    histories, alone = by_link(rows)
+    about = {row["id"]: row for row in persons}
+    alike = defaultdict(list)
+    for history in histories:
+        person = about[history[0]["patient"]]
+        records = sorted(tuple(row[name] for name in QUASI) for row in history)
+        alike[(person["weight"], person["job"], *records)].append((person["blood"], history))
+
+    assert set(about) == {history[0]["patient"] for history in histories}
+    assert set(persons[0]) == {"id", "weight", "job", "blood"}
+    assert set(rows[0]) == {"patient", *QUASI, "sex", "illness"}
+    assert min(map(len, alike.values())) >= K
+    for found in alike.values():
+        assert len({blood for blood, _ in found}) >= L
+        for record in {tuple(row[name] for name in QUASI) for _, history in found for row in history}:
+            at = {row["illness"] for _, history in found for row in history if tuple(row[n] for n in QUASI) == record}
+            assert len(at) >= L
+    assert len(alone) == release.linking.n_unlinked_records
+    assert release.linking.n_without == 3
+    assert not any("QQ" in json.dumps(row) for row in (*rows, *persons))
+
+
+def test_an_intruder_who_knows_both_tables_finds_k_persons_or_nobody(two_tables):
+    job = shoal.Job.of(**two_tables, rare_patterns="unlink", truthful=True)
+    shoal.run(job)
+    rows, persons = (read(name).arrow.to_pylist() for name in ("visits_release.csv", "persons_release.csv"))
+    histories, about = by_link(rows)[0], {row["id"]: row for row in persons}
+    n_found = 0
+    for known in read("persons.csv").arrow.to_pylist():
+        own = [row for row in read("visits.csv").arrow.to_pylist() if row["patient"] == known["id"]]
+        for part in (own, own[:1], own[1:], []):
+            candidates = [
+                history
+                for history in histories
+                if may_be(history, part)
+                and all(shown_by(about[history[0]["patient"]][name], known[name]) for name in ("weight", "job"))
+            ]
+            assert not 0 < len(candidates) < K
+            n_found += len(candidates) > 0
+            bloods = {about[history[0]["patient"]]["blood"] for history in candidates}
+            assert not candidates or len(bloods) >= L
+
+    assert n_found > 40
+
+
+def test_a_job_of_two_tables_repeats_and_is_refused_where_it_cannot_be(two_tables, tmp_path):
+    Path("job.toml").write_text(shoal.Job.of(**two_tables).to_toml())
+    shoal.run("job.toml")
+    names = ["visits_release.csv", "persons_release.csv", "visits_release.csv.public.json"]
+    before = [Path(name).read_bytes() for name in names]
+    shoal.run("job.toml", force=True)
+    public = json.loads(before[2])
+
+    assert [Path(name).read_bytes() for name in names] == before
+    assert set(public["files"]) == {"persons_release.csv"}
+    assert "persons.csv" not in before[2].decode()
+    for path in Path().glob("visits_release*"):
+        path.unlink()
+    Path("report.html").unlink()
+    with pytest.raises(shoal.FileError, match=r"'persons_release\.csv' already exists"):
+        shoal.run("job.toml")
+    assert not Path("visits_release.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: pa.concat_tables([table, table.slice(0, 2)]), "2 repeat one"),
+        (lambda table: table.slice(1), "belong to no person in 'persons.csv'"),
+        (lambda table: table.rename_columns(["who", "weight", "job", "blood"]), "has no column 'id'"),
+        (lambda table: table.append_column("age", table["weight"]), "Several of the tables have a column 'age'"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused_and_nothing_is_written(two_tables, change, message):
+    write(change(persons_of(visits(2))), "persons.csv", force=True)
+
+    with pytest.raises(shoal.SchemaError, match=message):
+        shoal.run(shoal.Job.of(**two_tables))
+    assert not list(Path().glob("*release*"))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "xlsx", "sav"])
+def test_two_tables_of_any_format(two_tables, kind):
+    write(visits(2), f"visits.{kind}")
+    write(persons_of(visits(2)), f"persons.{kind}")
+    two_tables["input"]["path"], two_tables["output"]["path"] = f"visits.{kind}", f"visits_release.{kind}"
+    two_tables["tables"][0] |= {"input": {"path": f"persons.{kind}"}, "output": f"persons_release.{kind}"}
+    release = shoal.run(shoal.Job.of(**two_tables))
+
+    assert read(f"visits_release.{kind}").n_records == release.verdict.n_records
+    assert read(f"persons_release.{kind}").n_records == release.verdict.linked.n_persons
+
+
+def test_the_command_runs_and_plans_a_job_of_two_tables(two_tables):
+    Path("job.toml").write_text(shoal.Job.of(**two_tables).to_toml())
+    command = [sys.executable, "-m", "shoal.cli", "run", "job.toml"]
+    plan = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, check=False)
+    assert not Path("persons_release.csv").exists()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (plan.returncode, done.returncode) == (0, 0), plan.stderr + done.stderr
+    assert "persons_release.csv" in plan.stdout
+    assert "would link" in plan.stdout
+    assert "3 persons without records are left out" in done.stdout

@@ -30,9 +30,11 @@ from shoal.output.destination import Destination
 from shoal.output.places import Published, TableOfOneMachine, begun
 from shoal.output.published_order import Alike, published_order
 from shoal.output.release import Written
+from shoal.output.tables_of_persons import WithPersons, begun_with_persons, without_tables
 from shoal.output.writing import require_as_many, require_of_written
 from shoal.sources import Table
 from shoal.sources.clean import publishable
+from shoal.sources.joined import OfPersons
 from shoal.space.space import Space
 from shoal.typing import Labels, Matrix, Vector
 
@@ -54,11 +56,18 @@ class RecordsInMemory:
     threads: int | None
     engine: str = "memory"
     is_counted: bool = True
+    others: tuple[OfPersons, ...] = ()
+    """Further tables, whose columns are joined to those of the records, and which are written to files of their own."""
 
     @property
     def source(self) -> Table:
         """The input."""
         return self.columns.source
+
+    @property
+    def _own(self) -> list[str]:
+        """The names of the published columns without those of further tables."""
+        return without_tables(self.columns, self.others).names
 
     @property
     def arrow(self) -> pa.Table:
@@ -78,7 +87,7 @@ class RecordsInMemory:
         """Return the record number of each row of the written table; None for the order of the input."""
         if order == "keep":
             return None
-        columns = (self.columns[name] for name in self.columns.names)
+        columns = (self.columns[name] for name in self._own)
         return published_order(columns, self.verdict.n_records, self._alike())
 
     def _alike(self) -> Alike | None:
@@ -90,11 +99,12 @@ class RecordsInMemory:
             return None
         cells = self.cells
         same = {column.name for column in self.columns.schema.quasi if cells.of(column) is cells.labels}
-        return Alike(cells.labels, frozenset(place for place, name in enumerate(self.columns.names) if name in same))
+        return Alike(cells.labels, frozenset(place for place, name in enumerate(self._own) if name in same))
 
     def begun(self, destination: Destination) -> AbstractContextManager[tuple[TableOfOneMachine, dict[Path, Path]]]:
         """Yield the table to write and the temporary path of each file."""
-        return begun(destination, self.source, self.job.files)
+        found = begun(destination, self.source, self.job.files)
+        return begun_with_persons(found, self.others) if self.others else found
 
     def write(self, table: TableOfOneMachine, rows: NDArray[np.int64] | None) -> None:
         """Write the published table."""
@@ -116,7 +126,7 @@ class RecordsInMemory:
         subjects = original[subject] if subject else None
         found = recount(written, schema, asked, subjects, self.job.models, original=original)
         require_of_written(found, self.job)
-        return Written(table.sha256())
+        return Written(table.sha256(), table.sha256_of_persons() if isinstance(table, WithPersons) else None)
 
     def _counted(self) -> Schema:
         """Return the columns that are recounted, with explicit orders, since a file may not store them."""

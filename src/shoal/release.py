@@ -30,7 +30,7 @@ from shoal.engines.spark.spark_records import execute_on_spark, planned
 from shoal.errors import ParameterError, SchemaError
 from shoal.in_memory import RecordsInMemory, TableMeasures
 from shoal.job import Job
-from shoal.job.checks import Prepared, check_late, prepared
+from shoal.job.checks import Prepared, check_late, check_link, prepared
 from shoal.measures.recount import recount
 from shoal.measures.table_loss import table_loss
 from shoal.models import Model
@@ -43,6 +43,7 @@ from shoal.settings import ALIASES
 from shoal.sources import Table, read
 from shoal.sources.batches import open_batches
 from shoal.sources.clean import with_columns
+from shoal.sources.joined import OfPersons, joined
 from shoal.space.space import Space
 from shoal.typing import Labels, Matrix, Names, Progress, Seed
 
@@ -294,6 +295,7 @@ def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str
 def execute_job(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> Release:
     """Make the release that a job describes from a table in memory."""
     check_late(job)
+    table, others, n_without = with_further_tables(job, table)
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     whole = OneTotal(progress, table.n_records)
@@ -310,7 +312,8 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
     with kernels.using(threads):
         if plan is not None:
             cells = linked_cells(original, schema, X, plan.histories, job.k, job.method, job.seed, **settings)
-            release = conclude(job, table, made, space, X, cells, threads, plan)
+            plan = plan._replace(linking=plan.linking._replace(n_without=n_without))
+            release = conclude(job, table, made, space, X, cells, threads, plan, others)
         else:
             settings |= {"steering": job.steer, "objective": job.objective}
             cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
@@ -319,6 +322,32 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
             release = conclude(job, table, made, space, X, cells, threads)
     whole.finish()
     return release
+
+
+class Further(NamedTuple):
+    """A table with what further tables say about its persons."""
+
+    table: Table
+    others: tuple[OfPersons, ...] = ()
+    n_without: int = 0
+    """Persons of the further tables who have no record."""
+
+
+def with_further_tables(job: Job, table: Table) -> Further:
+    """Return the table with the columns of the further tables of a job."""
+    if not job.tables:
+        return Further(table)
+    check_link(job)
+    link = job.roles.link
+    if link is None or link not in table.names:
+        raise SchemaError(f"The job has further tables, but {table!r} has no column {link!r} that links them.")
+    others = tuple(
+        OfPersons(read(each.input.path, **each.input.reading()), each.key or link, each.output) for each in job.tables
+    )
+    for other in others:
+        other.table.seal()
+    whole, n_without = joined(table, link, others)
+    return Further(whole, others, n_without)
 
 
 class Outlook(NamedTuple):
@@ -333,9 +362,10 @@ class Outlook(NamedTuple):
 
 def outlook(job: Job, table: Table) -> Outlook:
     """Return what is known of a release; raise on everything that can be refused before cells are made."""
+    table, _, n_without = with_further_tables(job, table)
     made = prepared(job, table)
     if made.schema.link is not None:
-        linking = _linked(job, table, made).linking
+        linking = _linked(job, table, made).linking._replace(n_without=n_without)
         return Outlook(made.schema, linking.n_patterns, linking)
     bounds = constraints_of(made.original, made.schema, job.k, job.models)
     return Outlook(made.schema, int(bounds.strata.max()) + 1, None)
@@ -368,6 +398,7 @@ def conclude(
     cells: Cells,
     threads: int | None = None,
     plan: Plan | None = None,
+    others: tuple[OfPersons, ...] = (),
 ) -> Release:
     """Make the release from the cells; raise if the recount does not confirm the guarantees."""
     schema, original, weights, findings = made
@@ -388,7 +419,7 @@ def conclude(
     loss = table_loss(space, original, plain.replaced, alike)
     linking = None if plan is None else plan.linking
     measures = TableMeasures(job, schema, space, original, weights, X, published, plain, cells, loss, threads, linking)
-    records = RecordsInMemory(job, original, published, cells, verdict, threads)
+    records = RecordsInMemory(job, original, published, cells, verdict, threads, others=others)
     notes, labels = table.receipt.notes, table.labels
     return Release(job, schema, space, findings, measures, records, notes, labels, linking).reviewed()
 
@@ -493,7 +524,8 @@ class Assignment:
         reading = {} if job.input is None else job.input.reading()
         if job.output is None:
             return Assignment(job, given, reading)
-        destination = Destination.of(job.output, job.chosen_engine, save_job=save_job, force=force)
+        tables = [table.output for table in job.tables]
+        destination = Destination.of(job.output, job.chosen_engine, save_job=save_job, force=force, tables=tables)
         destination.check_free([*read_too, *job.files, *([given] if isinstance(given, str | os.PathLike) else [])])
         return Assignment(job, given, reading, destination)
 

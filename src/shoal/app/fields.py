@@ -178,6 +178,7 @@ NOT_ASKED: Mapping[type[Settings], Mapping[str, str]] = {
         "memory": "the app makes releases in memory",
         "late": "the app makes no collections",
         "stream": "the app makes no streams",
+        "tables": "the app releases one table",
     },
     Roles: dict.fromkeys(
         ("identifiers", "quasi_identifiers", "by", "confidential", "other"), "the page Columns asks by column"

@@ -86,6 +86,9 @@ class Linking(NamedTuple):
     n_rare: int
     """Persons of the table whose whole pattern fewer than k share."""
 
+    n_without: int = 0
+    """Persons of further tables who have no record; they are left out."""
+
     taken: Labels | None = None
     """The input record of each published one, if some are withheld."""
 
@@ -104,6 +107,7 @@ class Linking(NamedTuple):
             "records_linked": self.n_linked_records,
             "records_unlinked": self.n_unlinked_records,
             "records_withheld": self.n_withheld_records,
+            "persons_without_records": self.n_without,
             "patterns": self.n_patterns,
             "persons_of_rare_patterns": self.n_rare,
         }

@@ -246,6 +246,16 @@ class Late(Settings):
     inertial: bool = Field(False, description="count a cell of n records n / (n + 1) times its squared distance")
 
 
+class TableOfPersons(Settings):
+    """A further table of the persons whose records stay linked: one record for each, found by a key."""
+
+    input: Input = Field(description="the file to read")
+    key: str | None = Field(
+        None, description="its column that names the persons; by default of the same name as that of the records"
+    )
+    output: PathText = Field(description="file for its release, with the same new identifiers")
+
+
 class Job(Settings):
     """All settings of a release, without the data.
 
@@ -329,6 +339,9 @@ class Job(Settings):
     late: Late | None = Field(None, description="how late records of a collection join")
     input: Input | None = Field(None, description="the file to read")
     output: Output | None = Field(None, description="the files to write")
+    tables: tuple[TableOfPersons, ...] = Field(
+        (), description="further tables of the persons whose records stay linked, released with the same identifiers"
+    )
     stream: StreamSettings | None = Field(
         None, description="for a stream: when a tuple is due, and from where to where"
     )
@@ -346,8 +359,8 @@ class Job(Settings):
 
     @property
     def files(self) -> list[str]:
-        """The files that are read with the table: hierarchies, and a catalogue of labels."""
-        given = [settings.hierarchy for settings in self.columns.values()]
+        """The files that are read with the table: hierarchies, a catalogue of labels, and further tables."""
+        given = [settings.hierarchy for settings in self.columns.values()] + [each.input.path for each in self.tables]
         catalog = None if self.input is None else self.input.catalog
         return [path for path in (*given, catalog) if path is not None and Path(path).is_file()]
 
@@ -381,7 +394,7 @@ class Job(Settings):
             else settings
             for name, settings in self.columns.items()
         }
-        return self.model_copy(update={"input": None, "output": None, "columns": columns})
+        return self.model_copy(update={"input": None, "output": None, "tables": (), "columns": columns})
 
     def to_dict(self, *, with_seed: bool = True) -> dict[str, Any]:
         """Return the job as plain values, for JSON."""

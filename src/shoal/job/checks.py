@@ -109,12 +109,22 @@ def check_job(job: Job, schema: Schema) -> None:
 def check_link(job: Job) -> None:
     """Raise on settings that do not work on linked records, or would have no effect."""
     if job.roles.keep_link is None:
+        if job.tables:
+            raise ParameterError(
+                "The job has further tables ([[tables]]), but no records stay linked, so that nothing would say which "
+                f"records belong to whom. Say it: {setting('keep_link', 'subject')}; or remove the tables."
+            )
         if job.rare_patterns != Job.model_fields["rare_patterns"].default:
             raise ParameterError(
                 f"{setting('rare_patterns', job.rare_patterns)} is given, but no records stay linked. Leave it out, or "
                 f"say whose records do: {setting('keep_link', 'subject')}."
             )
         return
+    if job.tables and job.intervals != "text":
+        raise ParameterError(
+            f"Further tables ([[tables]]) are written with intervals as text. Leave out "
+            f"{setting('intervals', job.intervals)}, or the tables."
+        )
     reasons = {
         "random aggregation (rho): linked records are published with equal values, or they could be told apart": (
             bool(job.rho)

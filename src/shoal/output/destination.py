@@ -94,12 +94,15 @@ class Destination:
         File for the job.
     force : bool
         Whether existing files are replaced.
+    tables : tuple of Path
+        Files for further tables of the same persons.
     """
 
     table: TablePlace
     asked: Writing
     job: Path | None = None
     force: bool = False
+    tables: tuple[Path, ...] = ()
 
     @staticmethod
     def of(
@@ -109,6 +112,7 @@ class Destination:
         save_job: str | os.PathLike[str] | None = None,
         force: bool = False,
         partition_by: Sequence[str] = (),
+        tables: Sequence[str] = (),
     ) -> "Destination":
         """Return the destination of a release of an engine; raise if the engine cannot write it as asked."""
         _check_reports(asked)
@@ -116,7 +120,14 @@ class Destination:
         if ENGINES[engine].in_blocks:
             _check_blocks(asked, engine)
         table = _TABLES[ENGINES[engine].place](asked, tuple(partition_by))
-        return Destination(table, asked, None if save_job is None else Path(save_job), force)
+        others = tuple(map(Path, tables))
+        if others and not isinstance(table, Path):
+            raise ParameterError(
+                "Further tables ([[tables]]) are written to files, so the table has to be one as well."
+            )
+        for other in others:
+            output_format_of(other)
+        return Destination(table, asked, None if save_job is None else Path(save_job), force, others)
 
     @property
     def title(self) -> str:
@@ -158,7 +169,7 @@ class Destination:
     def paths(self) -> list[Path]:
         """All files of this machine, the table first."""
         table = self.table if isinstance(self.table, Path) else None
-        files = [table, self.public_manifest, self.internal_manifest, *self.reports.values(), self.job]
+        files = [table, *self.tables, self.public_manifest, self.internal_manifest, *self.reports.values(), self.job]
         return [file for file in files if file is not None]
 
     @property
@@ -178,7 +189,12 @@ class Destination:
     @property
     def private(self) -> list[Path]:
         """The files that are not meant for publication."""
-        public = {self.table, self.public_manifest, *(self.reports.values() if self.asked.form == "public" else ())}
+        public = {
+            self.table,
+            *self.tables,
+            self.public_manifest,
+            *(self.reports.values() if self.asked.form == "public" else ()),
+        }
         return [path for path in self.paths if path not in public]
 
     def check_free(self, inputs: Sequence[str | os.PathLike[str]] = ()) -> None:

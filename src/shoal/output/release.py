@@ -465,7 +465,8 @@ class Release:
         )
         split = as_names(partition_by)
         engine = self.records.engine
-        destination = Destination.of(asked, engine, save_job=save_job, force=force, partition_by=split)
+        tables = [table.output for table in self.job.tables]
+        destination = Destination.of(asked, engine, save_job=save_job, force=force, partition_by=split, tables=tables)
         return self.write_to(destination, before_publishing)
 
     def write_to(self, destination: Destination, before_publishing: Callable[[], None] | None = None) -> list[Any]:

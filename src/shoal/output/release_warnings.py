@@ -67,7 +67,7 @@ def _linked(release: "Release") -> list[str]:
     if link is None or linking is None:
         return []
     found = []
-    if linking.n_withheld_records or linking.n_unlinked_records:
+    if linking.n_withheld_records or linking.n_unlinked_records or linking.n_without:
         found.append(f"Too few share the pattern of some histories. {rest_in_words(linking)}")
     for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
         histories = Histories.of(

@@ -91,6 +91,10 @@ class ValueLabels:
         own = {part.name: getattr(self, part.name) for part in fields(self)}
         return ValueLabels(**{name: {key: of[key] for key in of if key != column} for name, of in own.items()})
 
+    def with_others(self, other: "ValueLabels") -> "ValueLabels":
+        """Return the labels of both, those of this one first."""
+        return ValueLabels(**{part.name: getattr(other, part.name) | getattr(self, part.name) for part in fields(self)})
+
     def of(self, table: pa.Table) -> "ValueLabels":
         """Return the labels of the columns of a table and of the values that occur in it."""
         occurring = {

@@ -9,7 +9,7 @@ from shoal.stream.flow import Stream
 
 _OF_A_RELEASE = (
     *("method", "objective", "scaling", "rho", "steer", "truthful", "intervals", "options"),
-    *("input", "output", "late", "engine", "memory", "rare_patterns", "strict"),
+    *("input", "output", "late", "engine", "memory", "rare_patterns", "strict", "tables"),
 )
 _NOT_HERE = ("by", "household", "household_level", "keep_link", "link_order", "weights")
 
