@@ -8,6 +8,7 @@ import tomllib
 from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -208,3 +209,15 @@ def test_every_name_that_a_docstring_refers_to_exists():
 
     assert len(names) > 50
     assert [name for name in sorted(names) if not resolves(name)] == []
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists() or which("git") is None, reason="not a clone, or without git")
+def test_every_file_can_be_checked_out_on_windows_and_is_small():
+    listing = ["git", "-c", "safe.directory=*", "ls-files", "-z"]
+    names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [name for name in names.split("\0") if name]
+    alike = {name.lower(): name for name in files}
+
+    assert [name for name in files if re.search(r'[<>:"|?*\\]|[ .](/|$)', name)] == []
+    assert len(alike) == len(files)  # Windows and macOS do not distinguish capitals
+    assert [name for name in files if (ROOT / name).is_file() and (ROOT / name).stat().st_size > 2_000_000] == []
