@@ -7,7 +7,7 @@ BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS) $(wildcard
 BUILT_FROM += $(wildcard examples/operations/*)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo papers test check format-check lint types doctests fragments docs format bench sanitize libcxx r soak wheel clean FORCE
+.PHONY: help demo papers test check format-check lint types doctests fragments docs format bench sanitize libcxx windows r soak wheel clean FORCE
 
 help:
 	@echo "make demo       see shoal at work"
@@ -20,6 +20,7 @@ help:
 	@echo "make sanitize   everything compiled under the address, undefined-behaviour and thread sanitizers (Linux)"
 	@echo "make libcxx     the same cells by kernels built with libc++, the C++ library of macOS"
 	@echo "make r          the package for R: R CMD check, which must not even warn (Debian: r-base-core, r-cran-testthat)"
+	@echo "make windows    the tests on Windows, under Wine where that is installed; TESTS=tests/files chooses (Linux)"
 	@echo "make soak       fuzzing, random orders, secrets, damage and faults, kills; about two hours"
 	@echo "make wheel      a wheel for this machine, in dist/"
 	@echo "make clean      remove .venv and everything built"
@@ -46,7 +47,8 @@ lint: .venv/.ready
 
 types: .venv/.ready
 	@$(PYTHON_IN_VENV) -m mypy
-	@$(PYTHON_IN_VENV) -m mypy --platform win32 --cache-dir .mypy_cache/windows --package shoal.system
+	@$(PYTHON_IN_VENV) -m mypy --platform win32 --cache-dir .mypy_cache/windows --follow-imports skip \
+		src/shoal/system/windows.py
 
 doctests: .venv/.ready
 	@$(PYTHON_IN_VENV) -m pytest --quiet --no-header src/shoal papers
@@ -80,6 +82,10 @@ r: .venv/.ready
 	@cd build/r && R CMD build ../../r > build.log && \
 		SHOAL_PYTHON=$(CURDIR)/$(PYTHON_IN_VENV) R CMD check --no-manual shoal_*.tar.gz > check.log; \
 		grep -q '^Status: OK' check.log || { cat *.log; exit 1; }
+
+TESTS ?= tests src/shoal papers
+windows: .venv/.ready
+	@tools/windows/test.sh build/windows -q -rs $(TESTS)
 
 # SOAK_SECONDS=60 WORKER_SECONDS=60 WORKER_KILLS=30 makes it short.
 SOAK_SECONDS ?= 600

@@ -2,8 +2,14 @@
 
 import os
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+from systems import reason_to_skip
+
+TESTS = Path(__file__).parent
 
 # Without it, scikit-learn leaves two of its checks of an estimator out. SciPy reads it when it is imported.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -14,3 +20,12 @@ settings.load_profile("shoal")
 
 # A shell has what it starts in the background ignore Ctrl-C, and so would all that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.is_relative_to(TESTS):
+            test = getattr(item, "originalname", item.name)
+            reason = reason_to_skip(item.path.relative_to(TESTS).as_posix(), test)
+            if reason is not None:
+                item.add_marker(pytest.mark.skip(reason=reason))

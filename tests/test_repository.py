@@ -13,6 +13,7 @@ from shutil import which
 import pytest
 
 import shoal
+from systems import NOT_IN_WINE, NOT_ON_WINDOWS
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "shoal"
@@ -129,6 +130,13 @@ def code_of(file):
                 found.append((token.type, token.string))
             is_docstring = token.type in (tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT)
     return tokenize.untokenize(found)
+
+
+def test_what_is_skipped_on_windows_exists():
+    for file, tests in [*NOT_ON_WINDOWS.items(), *NOT_IN_WINE.items()]:
+        code = (ROOT / "tests" / file).read_text(encoding="utf-8")
+
+        assert [test for test in tests if test != "*" and f"def {test}(" not in code] == []
 
 
 def test_both_systems_offer_the_same():

@@ -1,6 +1,5 @@
 """Every kind of bad input ends in one paragraph, exit code 2, no file, and no value of the table."""
 
-import resource
 import subprocess
 import sys
 
@@ -209,6 +208,8 @@ def test_a_folder_that_does_not_exist(csv_file, tmp_path):
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
 def test_a_disk_that_is_full(ending, tmp_path):
     file = write_csv(tmp_path / "people.csv", people(3000))
+    import resource
+
     small = (4096, 4096)
     result = shoal_process(
         *("anonymize", file, "-k", 5, *ROLES, "--method", "blocks", "-o", tmp_path / f"release.{ending}"),

@@ -121,7 +121,7 @@ saved, numbers = Stream.save, iter(range(9))
 def save(*given):
     saved(*given)
     if next(numbers):  # the first is that of the beginning, before anything is written
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), 9)
 Stream.save = save
 main(sys.argv[1:])
 """

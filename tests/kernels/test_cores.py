@@ -1,7 +1,6 @@
 """How many cores a process may use: by affinity and by the quota of its control groups, on simulated machines."""
 
 import os
-import resource
 import subprocess
 import sys
 
@@ -101,6 +100,8 @@ except RuntimeError:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of address space count only on Linux")
 def test_where_no_thread_can_be_started_one_does_the_work():
+    import resource
+
     # A stack of 64 GB for each thread, in an address space of 32.
     def large_stacks():
         resource.setrlimit(resource.RLIMIT_STACK, (2**36, resource.getrlimit(resource.RLIMIT_STACK)[1]))

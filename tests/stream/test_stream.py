@@ -1,7 +1,6 @@
 import datetime
 import importlib
 import json
-import resource
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -521,6 +520,8 @@ def test_the_old_checkpoint_stays_when_the_disk_is_full(tmp_path):
     stream.save(path)
     before = path.read_bytes()
     stream.push(np.array([[3.0]]))
+    import resource
+
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:

@@ -6,6 +6,7 @@
 
 #include "bindings/bindings.hpp"
 #include "numeric/simd.hpp"
+#include "parallel/pace.hpp"
 
 NB_MODULE(_kernels, module) {
     // An interpreter that ends while somebody still holds an object is no leak of ours, and pages of lines help nobody.
@@ -14,6 +15,9 @@ NB_MODULE(_kernels, module) {
     module.def(
         "simd", [] { return std::string(shoal::loops()->name); },
         "Return the instruction set used on this machine: generic, avx2 or avx512.");
+    module.def(
+        "share_from", [](double work) { return shoal::Pace::least_share.exchange(work); }, nanobind::arg("work"),
+        "Call threads for work of at least this much, for tests; return what it was before.");
     shoal::bind_partition(module);
     shoal::bind_remaining(module);
     shoal::bind_measures(module);

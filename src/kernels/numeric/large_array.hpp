@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -14,7 +13,8 @@
 namespace shoal {
 
 struct FreeArray {
-    void operator()(void* array) const { std::free(array); }
+    std::align_val_t alignment{1};
+    void operator()(void* array) const { ::operator delete(array, alignment); }
 };
 template <class T>
 using LargeArray = std::unique_ptr<T[], FreeArray>;
@@ -30,12 +30,11 @@ LargeArray<T> large_array(std::size_t n) {
     const std::size_t n_bytes = n * sizeof(T);
     const bool is_large = n_bytes >= 2 * page;
     const std::size_t alignment = is_large ? page : line;
-    void* array = std::aligned_alloc(alignment, (n_bytes / alignment + 1) * alignment);
-    if (!array) throw std::bad_alloc();
+    void* array = ::operator new((n_bytes / alignment + 1) * alignment, std::align_val_t{alignment});
 #if defined(__linux__)
     if (is_large) madvise(array, n_bytes, MADV_HUGEPAGE);
 #endif
-    return LargeArray<T>(static_cast<T*>(array));
+    return LargeArray<T>(static_cast<T*>(array), FreeArray{std::align_val_t{alignment}});
 }
 
 }  // namespace shoal

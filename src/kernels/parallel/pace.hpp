@@ -68,9 +68,8 @@ class Pace {
     explicit Pace(double time_per_item) : time_per_item_(time_per_item) {}
 
     // Work below this, for each thread, is not worth calling a thread for. Less of it was no worse on idle cores, and
-    // was not tried where other programs hold some. Tests set it to 0, by its name in the compiled module, to have
-    // everything shared.
-    [[gnu::visibility("default")]] static inline std::atomic<double> least_share{8'000.0};
+    // was not tried where other programs hold some. Tests set it to 0, to have everything shared.
+    static inline std::atomic<double> least_share{8'000.0};
 
     // A round that is late by more has lost a thread to another program: a time slice is some milliseconds.
     static constexpr double lateness = 300'000;

@@ -118,7 +118,7 @@ class Places:
 
     def close(self) -> None:
         """Remove the uploaded files."""
-        shutil.rmtree(self.uploads, ignore_errors=True)
+        system.remove(self.uploads)
         release(self._lock)
         self._lock = None
 

@@ -143,7 +143,7 @@ def replacing_all(
             _publish_all([(file, force and file.target not in kept) for file in files], commit)
     finally:
         for file in files:
-            file.temporary.unlink(missing_ok=True)
+            system.remove(file.temporary)
             release(file.lock)
 
 
@@ -179,7 +179,7 @@ def hidden_folder(target: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        system.remove(folder)
         release(lock)
 
 
@@ -324,7 +324,7 @@ def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] |
         finally:
             for second in older.values():
                 if second is not None:
-                    second.unlink(missing_ok=True)
+                    system.remove(second)
     for folder in {file.target.parent for file, _ in files}:
         _sync_names(folder)
 

@@ -75,7 +75,7 @@ class Store:
             reason = os.strerror(error.errno).lower() if error.errno else "the disk may be full"
             raise FileError(f"{str(path)!r} cannot be created: {reason}. Nothing was stored.") from None
         finally:
-            shutil.rmtree(beside, ignore_errors=True)
+            system.remove(beside)
         return cls(path, store.content)
 
     @classmethod

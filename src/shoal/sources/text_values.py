@@ -13,6 +13,11 @@ _BLANKS = " \u00a0\u202f"
 _PARTS = {"d": r"\d{1,2}", "m": r"\d{1,2}", "Y": r"\d{4}", "y": r"\d{2}", "j": r"\d{1,3}"}
 _TIMES = dict.fromkeys("HIMS", r"\d{1,2}")
 _NAMES = dict.fromkeys("bBhaAp", r"[^\W\d_]+\.?")
+_MONTHS = tuple(
+    "january february march april may june july august september october november december".split()  # noqa: SIM905
+)
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_HALVES = ("am", "pm")
 
 
 def without_nulls(text: pa.ChunkedArray, null_values: Sequence[str] | None) -> pa.ChunkedArray:
@@ -65,10 +70,46 @@ def as_dates(text: pa.ChunkedArray, date_format: str) -> pa.ChunkedArray:
     """Parse strings as dates, or as timestamps if the format has a time; null where a string does not match."""
     pattern = pattern_of(date_format)
     parts = pc.extract_regex(text, pattern)
-    found = pc.strptime(nulled(text, pc.is_null(parts)), format=date_format, unit="s", error_is_null=True)
+    letters = re.findall(r"P<(\w)>", pattern)
+    if set(letters) & set(_NAMES):
+        plain, date_format = _in_numbers({letter: pc.struct_field(parts, letter) for letter in letters})
+    else:
+        plain = nulled(text, pc.is_null(parts))
+    found = pc.strptime(plain, format=date_format, unit="s", error_is_null=True)
     if "(?P<d>" in pattern:
         # Arrow parses 30 February as 1 March.
         same_day = pc.equal(pc.struct_field(parts, "d").cast(pa.int64()), pc.day(found))
         found = nulled(found, pc.invert(same_day))
     has_time = any(f"(?P<{letter}>" in pattern for letter in _TIMES)
     return found if has_time else found.cast(pa.date32())
+
+
+def _in_numbers(parts: dict[str, pa.ChunkedArray]) -> tuple[pa.ChunkedArray, str]:
+    """Return dates without names, and their format: Arrow knows the names of months on some systems only."""
+    numbers = {letter: values for letter, values in parts.items() if letter not in _NAMES}
+    is_other = [
+        _place(parts[letter], names).is_null()
+        for names, letters in ((_MONTHS, "bBh"), (_DAYS, "aA"), (_HALVES, "p"))
+        for letter in letters
+        if letter in parts
+    ]
+    for letter in "bBh":
+        if letter in parts:
+            numbers["m"] = pc.add(_place(parts[letter], _MONTHS), 1).cast(pa.string())
+    if "p" in parts and "I" in parts:
+        hours = numbers.pop("I").cast(pa.int64())
+        is_other += [pc.less(hours, 1), pc.greater(hours, 12)]
+        hours = pc.subtract(hours, pc.multiply(pc.equal(hours, 12).cast(pa.int64()), 12))
+        numbers["H"] = pc.add(hours, pc.multiply(_place(parts["p"], _HALVES), 12)).cast(pa.string())
+    joined = pc.binary_join_element_wise(*numbers.values(), " ")
+    for other in is_other:
+        joined = nulled(joined, other)
+    return joined, " ".join(f"%{letter}" for letter in numbers)
+
+
+def _place(values: pa.ChunkedArray, names: Sequence[str]) -> pa.ChunkedArray:
+    """Return the place of each value among names, which may be cut after three letters."""
+    lower = pc.utf8_lower(values)
+    places = pc.index_in(lower, value_set=pa.array([*names, *(name[:3] for name in names)], pa.string()))
+    places = places.cast(pa.int64())
+    return pc.subtract(places, pc.multiply(pc.greater_equal(places, len(names)).cast(pa.int64()), len(names)))

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import select
+import shutil
 import signal
 import stat
 import sys
@@ -49,10 +50,10 @@ def make_private_folder(path: Path, *, parents: bool = False, exist_ok: bool = F
     path.mkdir(mode=_PRIVATE_FOLDER, parents=parents, exist_ok=exist_ok)
 
 
-def is_private_folder(path: Path) -> bool:
-    """Return whether this is a folder, no link to one, that belongs to this user and that nobody else can enter."""
+def is_private(path: Path) -> bool:
+    """Return whether a file or folder, not a link to one, belongs to this user and nobody else can open it."""
     found = os.lstat(path)
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+    return not stat.S_ISLNK(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
 def make_new_private(path: Path) -> None:
@@ -118,6 +119,14 @@ def rename_new(source: Path, target: Path) -> None:
         # Reserve the name with an empty file, then replace that.
         make_new_private(target)
         os.replace(source, target)
+
+
+def remove(path: Path) -> None:
+    """Remove a temporary file or folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def flush_to_disk(path: Path) -> None:

@@ -7,12 +7,15 @@ in the folder whose names are. Nobody else can open it, and it is gone when its 
 import _thread
 import ctypes
 import errno
+import gc
 import msvcrt
 import os
+import shutil
 import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from ctypes import POINTER, byref, wintypes
 from functools import cache
@@ -39,6 +42,7 @@ _PATIENCE = 1.0  # seconds that another program, such as a virus scanner, may ke
 _GLANCE = 0.01  # seconds between two looks into a pipe
 
 _BUSY = (32, 33)  # sharing violation, lock violation
+_NO_SUCH_NAME = (2, 3, 123, 206)  # file or path not found, invalid name, name too long
 _DENIED = 5  # access denied: also while a file that is being removed is still open
 _DACL = 0x4
 _PROTECTED, _UNPROTECTED = 0x80000000, 0x20000000
@@ -93,10 +97,9 @@ _get_named = _declare(
     _security, "GetNamedSecurityInfoW", _D, _T, ctypes.c_int, _D, POINTER(_P), _P, POINTER(_P), _P, POINTER(_P)
 )
 _set_named = _declare(_security, "SetNamedSecurityInfoW", _D, _T, ctypes.c_int, _D, _P, _P, _P, _P)
-_set_open = _declare(_security, "SetSecurityInfo", _D, _H, ctypes.c_int, _D, _P, _P, _P, _P)
+_set_open = _declare(_security, "SetKernelObjectSecurity", _B, _H, _D, _P)
 _list_of = _declare(_security, "GetSecurityDescriptorDacl", _B, _P, POINTER(_B), POINTER(_P), POINTER(_B))
 _control_of = _declare(_security, "GetSecurityDescriptorControl", _B, _P, POINTER(wintypes.WORD), POINTER(_D))
-_same_sid = _declare(_security, "EqualSid", _B, _P, _P)
 _FILE = 1  # SE_FILE_OBJECT
 _INVALID = ctypes.c_void_p(-1).value
 
@@ -148,26 +151,26 @@ class _Descriptor:
     """A security descriptor made from its text."""
 
     def __init__(self, text: str) -> None:
-        self._at = _P()
-        _checked(_text_as_descriptor(text, 1, byref(self._at), None))
+        self.at = _P()
+        _checked(_text_as_descriptor(text, 1, byref(self.at), None))
 
     @property
     def attributes(self) -> _Attributes:
         """What is given to functions that make something."""
-        return _Attributes(ctypes.sizeof(_Attributes), self._at.value, False)
+        return _Attributes(ctypes.sizeof(_Attributes), self.at.value, False)
 
     @property
     def list(self) -> Any:
         """The access list."""
         present, found, default = _B(), _P(), _B()
-        _checked(_list_of(self._at, byref(present), byref(found), byref(default)))
+        _checked(_list_of(self.at, byref(present), byref(found), byref(default)))
         return found
 
     @property
     def is_protected(self) -> bool:
         """Whether nothing is inherited."""
         control, version = wintypes.WORD(), _D()
-        _checked(_control_of(self._at, byref(control), byref(version)))
+        _checked(_control_of(self.at, byref(control), byref(version)))
         return bool(control.value & 0x1000)
 
 
@@ -203,10 +206,9 @@ def make_private_folder(path: Path, *, parents: bool = False, exist_ok: bool = F
             raise error
 
 
-def is_private_folder(path: Path) -> bool:
-    """Return whether this is a folder, no link to one, that belongs to this user and that nobody else can enter."""
-    found = os.lstat(path)
-    if found.st_file_attributes & 0x400 or not found.st_file_attributes & 0x10:  # a reparse point, or no folder
+def is_private(path: Path) -> bool:
+    """Return whether a file or folder, not a link to one, belongs to this user and nobody else can open it."""
+    if os.lstat(path).st_file_attributes & 0x400:  # a reparse point
         return False
     owner, _, access = _read(path).partition("D:")
     others = [entry for entry in access.split("(")[1:] if not entry.startswith("D;")]
@@ -240,7 +242,7 @@ def make_private(descriptor: int) -> None:
     if other in (None, _INVALID):
         raise ctypes.WinError(ctypes.get_last_error())
     try:
-        _succeeded(_set_open(other, _FILE, _DACL | _PROTECTED, None, None, _private_file().list, None))
+        _checked(_set_open(other, _DACL | _PROTECTED, _private_file().at))
     finally:
         _close_handle(other)
 
@@ -296,9 +298,36 @@ def _patiently(rename: Callable[[Path, Path], None], source: Path, target: Path)
             rename(source, target)
             return
         except PermissionError:
-            if time.monotonic() >= until or target.is_dir():
+            if target.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target)) from None
+            if time.monotonic() >= until:
                 raise
             time.sleep(0.02)
+
+
+def remove(path: Path) -> None:
+    """Remove a temporary file or folder, if it is there; one that stays open is left to the next run."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            _close_files_of(error)
+            if time.monotonic() >= until:
+                return
+            time.sleep(0.02)
+
+
+def _close_files_of(error: BaseException | None) -> None:
+    """Let go of what functions that have failed were reading: the errors on their way keep it open."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
+    gc.collect()
 
 
 def flush_to_disk(path: Path) -> None:
@@ -357,9 +386,12 @@ def _busy(code: int) -> OSError:
 def _opened(path: Path, access: int, share: int, how: int, *, private: bool = False, kind: int = 0x80) -> int:
     attributes = byref(_private_file().attributes) if private else None
     handle = _create_file(str(path), access, share, attributes, how, kind, None)
-    if handle in (None, _INVALID):
-        raise ctypes.WinError(ctypes.get_last_error())
-    return int(handle)
+    if handle not in (None, _INVALID):
+        return int(handle)
+    code = ctypes.get_last_error()
+    if code in _NO_SUCH_NAME and path.parent.is_dir():
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(path))
+    raise ctypes.WinError(code)
 
 
 # Signals and processes

@@ -57,7 +57,7 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
             raise
         raise _full(folder, None) from None
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        system.remove(folder)
         release(lock)
 
 
@@ -65,7 +65,7 @@ def _make(folder: Path) -> None:
     """Make the folder if need be; what others may have put there is neither continued nor overwritten."""
     with suppress(FileExistsError):
         system.make_private_folder(folder)
-    if not system.is_private_folder(folder):
+    if not (system.is_private(folder) and folder.is_dir()):
         raise FileError(
             f"The scratch folder {str(folder)!r} exists, but it is not a folder that only you can enter, so that its "
             "content may come from others. Remove it, or write to another folder."
