@@ -1,4 +1,4 @@
-"""Write what a Python library exports: for an import library, and for python3.dll, to which stable modules are linked."""
+"""Write what a Python library exports: for an import library, and for python3.dll, which stable modules link to."""
 
 import re
 import subprocess
