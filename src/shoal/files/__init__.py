@@ -385,7 +385,8 @@ def _refusing(targets: list[Path]) -> Iterator[None]:
 
 
 def _refusal(targets: list[Path], error: OSError) -> FileError:
-    number = error.errno or 0
+    # For a folder in the place of a file, systems have several errors.
+    number = errno.EISDIR if any(map(os.path.isdir, targets)) else error.errno or 0
     reason = _REMEDIES.get(number, f"{os.strerror(number).lower()}.")
     return FileError(f"{_named(targets)} cannot be written: {reason}")
 

@@ -263,9 +263,9 @@ def access_for(target: Path, beside: Path, *, private: bool) -> Access:
     private : bool
         Whether only the owner may read it.
     """
-    if private:
-        return Access("")
     # Replacing a file must not widen its permissions.
+    if private or (target.exists() and is_private(target)):
+        return Access("")
     return Access(_read(target) if target.exists() else None)
 
 
@@ -298,9 +298,7 @@ def _patiently(rename: Callable[[Path, Path], None], source: Path, target: Path)
             rename(source, target)
             return
         except PermissionError:
-            if target.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target)) from None
-            if time.monotonic() >= until:
+            if time.monotonic() >= until or target.is_dir():
                 raise
             time.sleep(0.02)
 
