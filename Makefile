@@ -7,7 +7,7 @@ BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS) $(wildcard
 BUILT_FROM += $(wildcard examples/operations/*)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo papers test check format-check lint types doctests fragments docs format bench sanitize libcxx windows r soak wheel clean FORCE
+.PHONY: help demo papers test check format-check lint types doctests fragments docs format bench sanitize libcxx lowest newest windows r soak wheel clean FORCE
 
 help:
 	@echo "make demo       see shoal at work"
@@ -19,6 +19,8 @@ help:
 	@echo "make bench      measure, and write the numbers into README.md"
 	@echo "make sanitize   everything compiled under the address, undefined-behaviour and thread sanitizers (Linux)"
 	@echo "make libcxx     the same cells by kernels built with libc++, the C++ library of macOS"
+	@echo "make lowest     all tests with the lowest version of every dependency; PYTHON chooses the Python"
+	@echo "make newest     all tests with the newest, pre-releases too"
 	@echo "make r          the package for R: R CMD check, which must not even warn (Debian: r-base-core, r-cran-testthat)"
 	@echo "make windows    the tests on Windows, under Wine where that is installed; TESTS=tests/files chooses (Linux)"
 	@echo "make soak       fuzzing, random orders, secrets, damage and faults, kills; about two hours"
@@ -44,6 +46,8 @@ format-check: .venv/.ready
 
 lint: .venv/.ready
 	@$(PYTHON_IN_VENV) -m ruff check --quiet .
+	@.venv/bin/codespell src docs examples papers benchmarks/*.py r paper tools changelog.d *.md
+	@.venv/bin/zizmor --quiet --offline --no-progress .github
 
 types: .venv/.ready
 	@$(PYTHON_IN_VENV) -m mypy
@@ -77,6 +81,9 @@ sanitize: .venv/.ready .venv-sanitize/.ready
 libcxx: .venv/.ready
 	@$(PYTHON_IN_VENV) tools/libcxx.py
 
+lowest newest: %: .venv-%/.ready
+	@.venv-$*/bin/python -m pytest -rs -n auto --maxprocesses 8 --dist loadfile tests
+
 r: .venv/.ready
 	@rm -rf build/r && mkdir -p build/r
 	@cd build/r && R CMD build ../../r > build.log && \
@@ -103,7 +110,7 @@ wheel: .venv/.ready
 	@ls dist/*.whl
 
 clean:
-	rm -rf .venv .venv-sanitize build dist wheelhouse src/shoal/_kernels.pyi
+	rm -rf .venv .venv-* build dist wheelhouse src/shoal/_kernels.pyi
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src papers tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
 
@@ -115,11 +122,16 @@ clean:
 .venv-sanitize/.ready: $(BUILT_FROM)
 	@sh tools/setup.sh .venv-sanitize --group test -Cbuild-dir=build/sanitize -Ccmake.define.SHOAL_SANITIZE=ON
 
+.venv-lowest/.ready: .venv/.ready $(BUILT_FROM)
+	@mkdir -p build
+	@.venv/bin/uv pip compile --quiet --no-header --no-annotate --python $(PYTHON_IN_VENV) --resolution lowest-direct \
+		--all-extras --group test --output-file build/lowest.txt pyproject.toml
+	@sh tools/setup.sh .venv-lowest --group test --constraint build/lowest.txt
+
+.venv-newest/.ready: $(BUILT_FROM)
+	@sh tools/setup.sh .venv-newest --group test --upgrade --pre
+
 # The stamps hold the path of the checkout: a virtual environment does not survive being moved.
-ifneq ($(shell cat .venv/.ready 2> /dev/null),$(CURDIR))
-.venv/.ready: FORCE
-endif
-ifneq ($(shell cat .venv-sanitize/.ready 2> /dev/null),$(CURDIR))
-.venv-sanitize/.ready: FORCE
-endif
+ENVIRONMENTS := $(wildcard .venv/.ready .venv-*/.ready)
+$(foreach stamp,$(ENVIRONMENTS),$(if $(filter-out $(CURDIR),$(shell cat $(stamp))),$(eval $(stamp): FORCE)))
 FORCE:

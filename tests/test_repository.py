@@ -1,8 +1,10 @@
 import ast
+import io
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import tokenize
 import tomllib
 from graphlib import TopologicalSorter
@@ -229,3 +231,40 @@ def test_every_file_can_be_checked_out_on_windows_and_is_small():
     assert [name for name in files if re.search(r'[<>:"|?*\\]|[ .](/|$)', name)] == []
     assert len(alike) == len(files)  # Windows and macOS do not distinguish capitals
     assert [name for name in files if (ROOT / name).is_file() and (ROOT / name).stat().st_size > 2_000_000] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the step runs in the shell of Linux")
+@pytest.mark.skipif((ROOT / "PKG-INFO").exists(), reason="a source distribution comes without workflows")
+def test_publishing_is_refused_while_an_address_is_a_placeholder(tmp_path):
+    """By the step of the workflow itself, on what a source distribution would state."""
+    workflow = (ROOT / ".github" / "workflows" / "wheels.yml").read_text(encoding="utf-8")
+    (step,) = re.findall(r"Refuse addresses that nobody owns\n +run: \|\n((?: {10}.*\n)+)", workflow)
+    stated = {"PKG-INFO": "\n".join(PROJECT["urls"].values())}
+    stated |= {name: (ROOT / name).read_text(encoding="utf-8") for name in ("CITATION.cff", "r/DESCRIPTION")}
+    placeholders = {name for name, text in stated.items() if "shoal.invalid" in text}
+
+    for kept in [set(), *({name} for name in sorted(placeholders))]:
+        folder = tmp_path / ("all owned" if not kept else kept.copy().pop().replace("/", "-"))
+        (folder / "dist").mkdir(parents=True)
+        with tarfile.open(folder / "dist" / "shoal.tar.gz", "w:gz") as archive:
+            for name, text in stated.items():
+                content = (text if name in kept else text.replace("shoal.invalid", "shoal.test")).encode()
+                about = tarfile.TarInfo(f"shoal/{name}")
+                about.size = len(content)
+                archive.addfile(about, io.BytesIO(content))
+        ran = subprocess.run(["bash", "-e", "-c", step], cwd=folder, capture_output=True, text=True)
+        assert ran.returncode == (1 if kept else 0), ran.stderr
+
+
+def test_every_action_is_pinned_to_a_commit():
+    workflows = (ROOT / ".github" / "workflows").glob("*.yml")
+    used = re.findall(r"uses: (\S+)", "\n".join(path.read_text(encoding="utf-8") for path in workflows))
+
+    assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action)] == []
+
+
+def test_the_citation_names_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+    assert f"\nversion: {PROJECT['version']}\n" in citation
+    assert f"version = {{{PROJECT['version']}}}" in README

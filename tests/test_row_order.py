@@ -113,7 +113,9 @@ def test_the_categories_of_a_frame_are_those_published_in_ascending_order(frame)
         assert listed(release.published[name]) == values
         # A polars frame has no list of its own, but lists them when it is converted.
         assert frame is as_polars or listed(returned[name]) == values
-    assert listed(release.published["pain"]) == listed(returned["pain"]) == ORDER
+    assert listed(release.published["pain"]) == ORDER
+    is_categorical = frame is as_polars and pl.__version__ < "2"  # polars 1 makes a Categorical of an Enum
+    assert is_categorical or listed(returned["pain"]) == ORDER
 
 
 def listed(column):

@@ -47,7 +47,7 @@ def anonymize(file, *arguments, roles=ROLES, k=5):
         ((*ROLES, "--l-diversity", "diagnosis=9"), ["l-diversity of 'diagnosis' with l = 9 cannot be satisfied"]),
         ((*ROLES, "--report", "report.pdf"), ["'report.pdf'", "HTML", "ends in .html"]),
         ((*ROLES, "--json", "report.html"), ["'report.html'", "JSON", "ends in .json"]),
-        ((*ROLES, "--metod", "mdav"), ["Did you mean one of:", "'--top'? See `"]),
+        ((*ROLES, "--metod", "mdav"), ["--method", "See `"]),
         ((*ROLES, "--top", "diagnosis=3"), ["--top", "'diagnosis'", "confidential"]),
         ((*ROLES, "--kind", "zip=nominal", "--kind", "zip=numeric"), ["--kind", "'zip' is given twice"]),
         ((*ROLES, "--kind", "zip"), ["--kind", "COLUMN=VALUE"]),

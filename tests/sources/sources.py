@@ -187,11 +187,16 @@ def _from_duckdb(address: str) -> pa.Table:
         return connection.sql("SELECT * FROM release").to_arrow_table()
 
 
+def _csv_in_zstd(frame: pl.DataFrame, path: Path) -> None:
+    with pa.output_stream(path, compression="zstd") as file:
+        file.write(frame.write_csv().encode())
+
+
 SOURCES = {
     "csv": Source("csv", _file(".csv", pl.DataFrame.write_csv), _csv_rows, _released(".csv")),
     "csv, zstd": Source(
         "csv",
-        _file(".csv.zst", lambda frame, path: frame.write_csv(path, compression="zstd")),
+        _file(".csv.zst", _csv_in_zstd),
         lambda path: pl.read_csv(path, try_parse_dates=True).to_arrow(),
         _released(".csv.zst"),
     ),

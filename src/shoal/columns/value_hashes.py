@@ -90,6 +90,8 @@ def _of_numbers(values: pa.Array) -> Hashes:
     """Hash numbers: first as floats, where 0 is -0 and NaN is missing, then bit by bit."""
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
+    elif pa.types.is_float16(values.type):
+        values = values.cast(pa.float32())  # Arrow before 24 cannot fill its gaps
     exact = np.asarray(values.fill_null(0))
     shown = exact.astype(np.float64) + 0.0
     bits = exact.astype(np.float64).view(np.uint64) if exact.dtype.kind == "f" else exact.astype(np.uint64)

@@ -95,7 +95,9 @@ def scale(numbers: Sequence[float], begin: float, end: float) -> Scale:
     >>> scale([3.0, 17.0], 0, 100).ticks
     [0.0, 5.0, 10.0, 15.0, 20.0]
     """
-    largest = max(numbers, default=0.0) or 1.0
+    largest = max(numbers, default=0.0)
+    if largest < 1e-300:  # too small to be divided
+        largest = 1.0
     step = round_step(largest / 4)
     n_steps = math.ceil(largest / step - 1e-9)
     top = n_steps * step
