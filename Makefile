@@ -47,7 +47,7 @@ format-check: .venv/.ready
 lint: .venv/.ready
 	@$(PYTHON_IN_VENV) -m ruff check --quiet .
 	@.venv/bin/codespell src docs examples papers benchmarks/*.py r paper tools changelog.d *.md
-	@.venv/bin/zizmor --quiet --offline --no-progress .github
+	@found=$$(.venv/bin/zizmor --quiet --offline --no-progress .github) || { echo "$$found"; exit 1; }
 
 types: .venv/.ready
 	@$(PYTHON_IN_VENV) -m mypy

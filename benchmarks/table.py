@@ -41,7 +41,12 @@ def for_auto(results: Results) -> str:
     return "\n\n".join(part for part in [*parts, _near_linear(growing, results["growth"])] if part)
 
 
-PAGES = {"README.md": for_readme, "docs/auto.md": for_auto}
+def for_paper(results: Results) -> str:
+    """Return the table of the paper: `auto` beside MDAV."""
+    return "\n\n".join([_measured(results), _less_loss(_of(results, "less loss"))])
+
+
+PAGES = {"README.md": for_readme, "docs/auto.md": for_auto, "paper/paper.md": for_paper}
 
 
 def everything(results: Results) -> str:

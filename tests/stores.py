@@ -84,7 +84,7 @@ class DuckDB(Store):
 
 STORES = {"postgresql": PostgreSQL, "sqlite": SQLite, "duckdb": DuckDB}
 
-ROLES = ["--table", "people", "-k", "4", "--quasi-identifiers", "Age,zip,pay", "--identifiers", "id"]
+TABLE_AND_ROLES = ["--table", "people", "-k", "4", "--quasi-identifiers", "Age,zip,pay", "--identifiers", "id"]
 PEOPLE = [(20 + i * 7 % 40, f"{'abc'[i % 3]}", 1000.5 + i, i) for i in range(40)]
 CREATE = 'CREATE TABLE people ("Age" integer, zip text, pay double precision, id integer)'
 

@@ -12,6 +12,7 @@ import pytest
 from shoal import partition
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+PAGES = ("README.md", "docs/auto.md", "paper/paper.md")
 PAGE = "# A page\n\n<!-- bench:start -->\nold\n<!-- bench:end -->\n\nThe end.\n"
 
 
@@ -87,15 +88,15 @@ def test_data_that_are_missing_are_named(bench, results):
 @pytest.fixture
 def project(tmp_path):
     """Return a project with the pages that tables go into."""
-    (tmp_path / "docs").mkdir()
-    for page in ("README.md", "docs/auto.md"):
+    for page in PAGES:
+        (tmp_path / page).parent.mkdir(exist_ok=True)
         (tmp_path / page).write_text(PAGE, encoding="utf-8")
     return tmp_path
 
 
 def test_tables_go_between_the_markers_and_nowhere_else(bench, project):
     done = run("table.py", "--results", bench[1], "--project", project)
-    once = [(project / page).read_text(encoding="utf-8") for page in ("README.md", "docs/auto.md")]
+    once = [(project / page).read_text(encoding="utf-8") for page in PAGES]
     run("table.py", "--results", bench[1], "--project", project)
 
     assert done.returncode == 0
@@ -103,7 +104,7 @@ def test_tables_go_between_the_markers_and_nowhere_else(bench, project):
     assert "".join(between_markers(page)[1:] for page in once) == done.stdout
     assert "| gaussian, 5,000 x 15, k = 10 | NumPy MDAV as commonly written |" in once[0]
     assert "`import shoal` takes" in once[0]
-    assert [(project / page).read_text(encoding="utf-8") for page in ("README.md", "docs/auto.md")] == once
+    assert [(project / page).read_text(encoding="utf-8") for page in PAGES] == once
 
 
 def test_the_pages_hold_the_tables_of_the_result_that_is_kept(project):
@@ -111,7 +112,7 @@ def test_the_pages_hold_the_tables_of_the_result_that_is_kept(project):
     done = run("table.py", "--project", project)
 
     assert done.returncode == 0
-    for page in ("README.md", "docs/auto.md"):
+    for page in PAGES:
         kept, made = ((folder / page).read_text(encoding="utf-8") for folder in (root, project))
         assert between_markers(kept) == between_markers(made)
 
