@@ -6,6 +6,8 @@ records, published without the link, or withheld.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -42,7 +44,8 @@ class Models(Protocol):
         """Return whether records without the link satisfy them together."""
 
 
-class Histories(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Histories:
     """The records of a release that stay linked, and those that are published without the link."""
 
     persons: Labels
@@ -56,12 +59,12 @@ class Histories(NamedTuple):
 
     def records_of(self, persons: Labels) -> Labels:
         """Return the records of persons of one pattern, a row for each person, in the order of their histories."""
-        starts, by_person = self._sorted
+        starts, by_person = self._in_order
         length = starts[persons[0] + 1] - starts[persons[0]]
         return by_person[starts[persons][:, None] + np.arange(length)]
 
-    @property
-    def _sorted(self) -> tuple[Labels, Labels]:
+    @cached_property
+    def _in_order(self) -> tuple[Labels, Labels]:
         """The records in the order of persons and places, and where the records of each person start."""
         order = np.lexsort((self.places, self.persons))
         linked = order[np.count_nonzero(self.persons == UNLINKED) :]

@@ -5,7 +5,8 @@ quasi-identifiers, each as often. Records whose link is missing are published wi
 """
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -50,7 +51,8 @@ class Linked:
         return asdict(self) | {"lengths": {str(length): n_persons for length, n_persons in self.lengths.items()}}
 
 
-class Histories(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Histories:
     """The histories of a published table."""
 
     column: str
@@ -79,20 +81,20 @@ class Histories(NamedTuple):
         persons[~is_linked] = len(lengths) + np.arange(len(records) - len(named))
         return Histories(column, records, persons, lengths, _alike(named, records[is_linked], lengths))
 
-    @property
+    @cached_property
     def is_linked(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether each record has the link."""
         found: np.ndarray[Any, np.dtype[np.bool_]] = self.persons < len(self.lengths)
         return found
 
-    @property
+    @cached_property
     def of_persons(self) -> Labels:
         """The class of each record's person; records without the link are in their own classes."""
         classes: Labels = int(self.classes.max(initial=-1)) + 1 + self.records
         classes[self.is_linked] = self.classes[self.persons[self.is_linked]]
         return renumbered(classes)
 
-    @property
+    @cached_property
     def places(self) -> Labels:
         """The records that may be the same of a person: of persons with identical histories, and alike themselves."""
         return renumbered(self.of_persons * (int(self.records.max()) + 1) + self.records)
