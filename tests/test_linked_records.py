@@ -176,6 +176,25 @@ def test_files_keep_the_link(tmp_path, kind):
     assert len(read(tmp_path / f"release.{kind}").arrow) == release.verdict.n_records
 
 
+def test_the_report_and_the_manifests_say_what_became_of_every_record(tmp_path):
+    release = shoal.anonymize(visits(7), **SETTINGS, other=["sex"])
+    found = {}
+    for form in ("internal", "public"):
+        path = tmp_path / f"{form}.csv"
+        release.write(path, json=tmp_path / f"{form}.json", form=form)
+        found[form] = json.loads((tmp_path / f"{form}.json").read_text())
+    public = json.loads((tmp_path / "public.csv.public.json").read_text())
+    said = {form: " ".join(facts["done"]) for form, facts in found.items()}
+
+    assert f"{release.linking.n_withheld_records} (" in said["public"]
+    assert "too few share: cut" in said["public"]
+    assert "The link has a price" in said["internal"]
+    assert "The link has a price" not in said["public"]
+    assert public["linking"] == release.linking.to_dict()
+    assert any("whoever knows these values finds the history" in text for text in release.warnings)
+    assert any("Too few share the pattern" in text for text in release.warnings)
+
+
 def test_an_audit_finds_a_history_that_nobody_shares(tmp_path):
     table = pa.table({"patient": [1, 1, 2, 2, 3, 3, 4, 4], "age": [30, 40, 40, 30, 30, 30, 40, 40]})
     asked = {"quasi_identifiers": ["age"], "k": 2, "subject": "patient"}

@@ -19,7 +19,14 @@ from shoal.measures.recount import Verdict
 from shoal.output.report.associations import correlations
 from shoal.output.report.binning import round_step
 from shoal.output.report.distributions import distribution
-from shoal.output.report.sentences import explanation, headline, kind_in_words, treatment, what_was_done
+from shoal.output.report.sentences import (
+    explanation,
+    headline,
+    kind_in_words,
+    price_of_link,
+    treatment,
+    what_was_done,
+)
 
 if TYPE_CHECKING:
     from shoal.output.release import Release
@@ -93,6 +100,9 @@ def gather(
         "job": job_text(release.job, form),
         "versions": _versions(),
     }
+    if form == "internal" and "linking" in release.measures:
+        without = release.measures["linking"]["il_without_link"]
+        facts["done"].append(price_of_link(release.measures["loss"]["il"], without))
     if form == "internal":
         facts |= {
             "correlations": correlations(release.schema, release.original, release.plain_columns, _least(verdict)),
