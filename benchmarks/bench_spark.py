@@ -38,7 +38,7 @@ JVM_THREADS = {"jvm_compiler": ("C1 Compiler", "C2 Compiler"), "jvm_collector": 
 """Threads of a JVM that work for it and not for Spark, by how their names begin."""
 
 
-sys.path.insert(0, str(ROOT / "tests" / "spark"))
+sys.path.insert(0, str(ROOT / "tests" / "engines" / "spark"))
 
 
 @click.group()
