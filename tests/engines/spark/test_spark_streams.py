@@ -1,7 +1,10 @@
 """Streams on Spark Structured Streaming: files and rates in, files and batches out, stopped and started again."""
 
+import importlib
+import os
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +17,7 @@ from shoal.errors import FileError, ParameterError, SchemaError
 from shoal.stream import Stream
 from shoal.stream.from_job import stream_of
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
 OPTIONS = {
     "k": 3,
     "delay": 20,
@@ -62,7 +66,9 @@ def source(tmp_path):
 
 def add(source, *tables):
     for table in tables:
-        pq.write_table(table, source / f"{len(list(source.iterdir())):04}.parquet")
+        number = len(list(source.iterdir()))
+        pq.write_table(table, source / f"{number:04}.parquet")
+        os.utime(source / f"{number:04}.parquet", (number, number))  # Spark takes the oldest first
 
 
 def events(spark, source):
@@ -208,6 +214,17 @@ def test_other_rules_stop_the_query_unless_shards_finish_first(streaming, source
     rest, withheld = parts(shoal.spark.finish(f"{tmp_path}/checkpoint", side=True))
 
     assert sorted(row["number"] for row in [*cells, *side, *rest, *withheld]) == list(range(2 * N))
+
+
+def test_the_example_streams_flights_and_an_audit_agrees(streaming, tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setenv("SHOAL_DATA", str(tmp_path))
+    verdict, safe, rest = importlib.import_module("flights_on_spark").main(streaming, tmp_path / "flights", n=3000)
+
+    assert verdict.smallest >= 10
+    assert len(safe) > 0
+    assert len(safe) + len(rest) == 3000
+    assert "3,000 flights" in capsys.readouterr().out
 
 
 # What is refused.
