@@ -94,16 +94,18 @@ TESTS ?= tests src/shoal papers
 windows: .venv/.ready
 	@tools/windows/test.sh build/windows -q -rs $(TESTS)
 
-# SOAK_SECONDS=60 WORKER_SECONDS=60 WORKER_KILLS=30 makes it short.
+# SOAK_SECONDS=60 WORKER_SECONDS=60 WORKER_KILLS=30 SPARK_KILLS=3 makes it short.
 SOAK_SECONDS ?= 600
 WORKER_SECONDS ?= 1800
 WORKER_KILLS ?= 1000
+SPARK_KILLS ?= 50
 soak: .venv/.ready
 	@$(PYTHON_IN_VENV) tests/fuzz/fuzz.py --seconds $(SOAK_SECONDS) --output benchmarks/results/fuzz.json
 	@$(PYTHON_IN_VENV) tests/soak/rounds.py --seconds $(SOAK_SECONDS) --output benchmarks/results/rounds.json
 	@$(PYTHON_IN_VENV) tests/soak/evening.py --kills 200
 	@$(PYTHON_IN_VENV) tests/soak/worker.py --seconds $(WORKER_SECONDS) --kills $(WORKER_KILLS) \
 		--out benchmarks/results/soak.json
+	@$(PYTHON_IN_VENV) tests/soak/spark_stream.py --kills $(SPARK_KILLS) --output benchmarks/results/spark_stream_kills.json
 
 wheel: .venv/.ready
 	@$(PYTHON_IN_VENV) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .

@@ -54,6 +54,12 @@ def spark_or_skip():
 
 
 @pytest.fixture(scope="session")
+def spark_settings(spark_or_skip):
+    """Return the settings of a session, for one that a test starts in a process of its own."""
+    return SETTINGS
+
+
+@pytest.fixture(scope="session")
 def connect_settings(spark_or_skip):
     """Return the settings of a session of Spark Connect, where there can be one."""
     reason = why_not_connect()
