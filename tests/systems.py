@@ -3,15 +3,28 @@
 By the file in this folder, and by the name of the test; an asterisk stands for all tests of the file.
 """
 
+import _thread
 import ctypes
+import signal
 import sys
+import threading
 
 WINDOWS = sys.platform == "win32"
 WINE = WINDOWS and hasattr(ctypes.windll.ntdll, "wine_get_version")
 
+
+def signal_main_thread(number: int) -> None:
+    """Let a signal come to the main thread from another one; on Windows, as Ctrl-C does."""
+    if WINDOWS:
+        _thread.interrupt_main(number)
+    else:
+        signal.pthread_kill(threading.main_thread().ident, number)
+
+
 _MODES = "modes and the umask are those of POSIX; files/test_access.py is for access lists too"
 _LIMITS = "Windows has no limit on the size of files"
 _FORK = "the process is copied by fork"
+_SIGNALS = "a process of Windows does not end by a signal, and has no process group of POSIX"
 _LINKS = "Wine says that it has made a symbolic link, and makes none"
 
 NOT_ON_WINDOWS = {
@@ -22,12 +35,21 @@ NOT_ON_WINDOWS = {
         "test_running_out_of_room_names_the_file_and_leaves_nothing": _LIMITS,
         "test_a_kill_between_two_renames_leaves_no_description_beside_another_table": _FORK,
     },
+    "app/test_runs.py": {
+        "test_a_child_that_crashes_leaves_a_message": _SIGNALS,
+        "test_signals_of_the_terminal_are_for_the_server": _SIGNALS,
+    },
     "cli/test_bad_input.py": {"test_a_disk_that_is_full": _LIMITS},
     "stream/test_stream.py": {"test_the_old_checkpoint_stays_when_the_disk_is_full": _LIMITS},
     "incremental/test_collection.py": {"test_begin_without_room_on_the_disk_says_so": _LIMITS},
     "sources/test_clean.py": {"test_a_full_disk_is_named_as_the_reason": _LIMITS},
 }
 NOT_IN_WINE = {
+    "app/test_places.py": {
+        "test_no_path_leaves_the_folder": _LINKS,
+        "test_a_link_within_the_folder_is_followed": _LINKS,
+        "test_links_that_leave_the_folder_are_not_listed": _LINKS,
+    },
     "files/test_files.py": {
         "test_a_link_stays_and_the_file_it_leads_to_is_replaced": _LINKS,
         "test_a_link_that_leads_nowhere_is_not_overwritten": _LINKS,

@@ -1,10 +1,9 @@
-import stat
-
 import pytest
 
 from shoal.app.draft import Draft
 from shoal.app.history import History
 from shoal.errors import FileError
+from shoal.system import system
 
 
 @pytest.fixture
@@ -47,8 +46,8 @@ def test_a_history_opened_again_stands_where_it_stood(history, tmp_path):
 def test_only_the_owner_can_read_the_jobs(history, tmp_path):
     history.add(Draft(k=2), "first")
 
-    assert stat.S_IMODE((tmp_path / "jobs").stat().st_mode) == 0o700
-    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "jobs").iterdir()} == {0o600}
+    assert system.is_private(tmp_path / "jobs")
+    assert all(map(system.is_private, (tmp_path / "jobs").iterdir()))
 
 
 def test_a_job_without_its_pointer_is_not_lost(history, tmp_path):

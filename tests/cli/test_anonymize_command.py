@@ -1,7 +1,6 @@
 import csv
 import json
 import re
-import stat
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +10,7 @@ from shell import ROLES, is_one_paragraph, people, shoal_command, write_csv
 import shoal
 from shoal.columns.schema import ColumnSettings, Roles
 from shoal.spelling import as_listed
+from shoal.system import system
 
 FILES = {"release.csv", "release.csv.public.json", "release.csv.internal.json"}
 
@@ -255,7 +255,7 @@ def test_the_saved_job_repeats_the_release_and_is_nobody_elses(csv_file):
     again = shoal_command("run", job, "--force")
 
     assert again.exit_code == 0, again.output
-    assert stat.S_IMODE(job.stat().st_mode) == 0o600
+    assert system.is_private(job)
     assert (csv_file.parent / "release.csv").read_bytes() == before
 
 

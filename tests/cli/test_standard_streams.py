@@ -4,7 +4,6 @@ import io
 import json
 import os
 import shlex
-import stat
 import subprocess
 import sys
 
@@ -16,6 +15,7 @@ from click.testing import CliRunner
 from shell import ROLES, SECRETS, is_one_paragraph, people, shoal_command, write_csv
 
 from shoal import cli
+from shoal.system import system
 
 QUASI = ("--quasi-identifiers", "age,zip,sex,income", "-k", "3")
 RELEASE = ("-k", "3", *ROLES, "--kind", "zip=nominal", "--accept", "single-record-values", "--seed", "1")
@@ -44,7 +44,7 @@ def test_a_release_through_pipes_is_the_same_as_through_files(csv_file, in_folde
     }
     manifests = [json.loads((in_folder / name).read_text()) for name in ("r.public.json", "release.csv.public.json")]
     assert manifests[0]["output_sha256"] == manifests[1]["output_sha256"]
-    assert stat.S_IMODE((in_folder / "r.internal.json").stat().st_mode) == 0o600
+    assert system.is_private(in_folder / "r.internal.json")
 
 
 def test_messages_go_to_standard_error_and_the_detected_format_is_told(csv_file, in_folder):

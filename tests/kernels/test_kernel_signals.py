@@ -2,12 +2,14 @@
 
 import operator
 import signal
+import threading
 from functools import partial
 
 import numpy as np
 import pytest
 
 from shoal import kernels
+from systems import WINDOWS, signal_main_thread
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.normal(size=(100_000, 8))
@@ -73,14 +75,20 @@ def alarm():
     It is a moment of the processor: on a busy machine the signal would come before the kernel has begun otherwise.
     """
 
-    def ring(handler):
-        signal.signal(signal.SIGVTALRM, handler)
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.02)
+    number = signal.SIGBREAK if WINDOWS else signal.SIGVTALRM
 
-    before = signal.getsignal(signal.SIGVTALRM)
+    def ring(handler):
+        signal.signal(number, handler)
+        if WINDOWS:
+            threading.Timer(0.02, signal_main_thread, [number]).start()
+        else:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.02)
+
+    before = signal.getsignal(number)
     yield ring
-    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    signal.signal(signal.SIGVTALRM, before)
+    if not WINDOWS:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    signal.signal(number, before)
 
 
 @pytest.mark.parametrize("name", REPORTING)

@@ -10,6 +10,7 @@ import pytest
 
 from shoal import kernels
 from shoal.kernels.parallel_calls import MANY_RECORDS, column_by_column, side_by_side
+from systems import signal_main_thread
 from waits import LIMIT, wait_until
 
 
@@ -73,7 +74,7 @@ def test_ctrl_c_while_the_others_are_waited_for_is_raised_when_they_have_ended()
             begun.set()
             # The caller has nothing left to do.
             wait_until(lambda: "wait_for_helpers" in functions_of(caller))
-            signal.pthread_kill(caller, signal.SIGINT)
+            signal_main_thread(signal.SIGINT)
             time.sleep(0.5)
             ended.set()
 
@@ -94,7 +95,7 @@ def test_ctrl_c_at_the_moment_at_which_the_others_end_is_raised():
             else:
                 begun.set()
                 time.sleep(seconds)
-                signal.pthread_kill(caller, signal.SIGINT)
+                signal_main_thread(signal.SIGINT)
 
         side_by_side(call, range(2), 2)
         time.sleep(1)  # a signal that comes late

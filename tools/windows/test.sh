@@ -29,5 +29,10 @@ cp -r "$root/src/shoal" "$site/"
 cp "$to"/kernels/_kernels.*.pyd "$site/shoal/"
 cp -r "$root"/.venv/lib/python3*/site-packages/shoal_privacy-*.dist-info "$site/"
 cd "$root"
+# The same cells, and the same bytes of published files, as on this machine.
+"$root/.venv/bin/python" -W ignore tools/windows/same.py > "$to/same-here.json"
+"$to/python" -P -W ignore tools/windows/same.py | tr -d '\r' > "$to/same-windows.json"
+diff "$to/same-here.json" "$to/same-windows.json" || { echo "These cells or files differ from those on Linux."; exit 1; }
+echo "$(grep -c : "$to/same-windows.json") hashes of cells and published files are the same as on Linux."
 # Tracebacks of pytest look for every source file, which takes half a minute under Wine.
 "$to/python" -P -m pytest -p no:cacheprovider -o pythonpath=. --tb=native "$@"

@@ -14,6 +14,7 @@ from shoal.engines.blocks import driver
 from shoal.engines.disk import disk_records, engine
 from shoal.engines.disk.checked_files import DamagedError, keep, open_checked
 from shoal.errors import FileError
+from shoal.system import system
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +25,15 @@ def left(tmp_path_factory):
     return folder, list(MOMENTS), *watched(folder)
 
 
+def copy_privately(folder, scratch):
+    system.make_private_folder(scratch)
+    shutil.copytree(folder, scratch, dirs_exist_ok=True)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_release_from_damaged_scratch_is_the_same_bytes(left, seed):
     folder, moments, scratch, release = left
-    shutil.copytree(folder / moments[seed % len(moments)], scratch)
+    copy_privately(folder / moments[seed % len(moments)], scratch)
     damage(scratch, np.random.default_rng(seed), n_files=1 + seed // 2)
 
     assert written(folder) == release
@@ -36,7 +42,7 @@ def test_a_release_from_damaged_scratch_is_the_same_bytes(left, seed):
 
 def test_what_is_damaged_is_made_again_and_nothing_else(left, monkeypatch):
     folder, _, scratch, release = left
-    shutil.copytree(folder / "publishing", scratch)
+    copy_privately(folder / "publishing", scratch)
     truncated(scratch / "border-round-1" / "block-1.piece", np.random.default_rng(0), [])
     calls, original = [], driver.refine_cells
     monkeypatch.setattr(driver, "solve", None)  # its pieces are sound
@@ -124,7 +130,7 @@ def test_a_drawn_seed_that_is_lost_is_refused_and_no_other_taken_in_its_place(tm
 def test_a_file_that_took_the_place_of_another_is_noticed(tmp_path):
     for name in "ab":
         keep(tmp_path / name, "the same note")
-    Path(tmp_path / "a").rename(tmp_path / "b")
+    Path(tmp_path / "a").replace(tmp_path / "b")
 
     with pytest.raises(DamagedError):
         open_checked(tmp_path / "b")
