@@ -16,6 +16,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.columns.equivalence import value_codes
+from shoal.measures.linked import Histories
 from shoal.sources import read, write
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.ShoalWarning")
@@ -193,6 +195,13 @@ def test_the_report_and_the_manifests_say_what_became_of_every_record(tmp_path):
     assert public["linking"] == release.linking.to_dict()
     assert any("whoever knows these values finds the history" in text for text in release.warnings)
     assert any("Too few share the pattern" in text for text in release.warnings)
+
+
+def test_a_value_that_all_persons_of_a_history_have_is_counted():
+    link, age, illness = [1, 1, 2, 2, 3, 4], [30, 30, 30, 30, 50, 50], ["flu", "gout", "gout", "none", "flu", "none"]
+    histories = Histories.of("patient", pa.chunked_array([link]), pa.table({"age": age}))
+
+    assert histories.n_sharing(value_codes(pa.chunked_array([illness]))) == 2
 
 
 def test_an_audit_finds_a_history_that_nobody_shares(tmp_path):

@@ -107,6 +107,17 @@ class Histories:
         sets = _alike(persons, values, np.bincount(persons))
         return Codes(sets, int(sets.max(initial=0)) + 1, ordered=False)
 
+    def n_sharing(self, values: Labels) -> int:
+        """Count the linked persons whose history is that of persons who all have some value in common."""
+        there, n_values = self.is_linked, int(values.max(initial=0)) + 1
+        pairs = np.unique(self.persons[there] * n_values + values[there])
+        of_class, n_persons = np.unique(
+            self.classes[pairs // n_values] * n_values + pairs % n_values, return_counts=True
+        )
+        sizes = np.bincount(self.classes)
+        common = np.unique((of_class // n_values)[n_persons == sizes[of_class // n_values]])
+        return int(sizes[common].sum())
+
     def counted(self, k: int | None) -> Linked:
         """Count the persons with identical histories."""
         sizes = np.bincount(self.classes)

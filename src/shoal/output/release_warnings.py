@@ -80,6 +80,17 @@ def _linked(release: "Release") -> list[str]:
                 f"{linking.n_linked:,} histories have a combination of its values that no other has: whoever knows "
                 "these values finds the history, and with it everything else in it."
             )
+    confidential = release.schema.having(Role.CONFIDENTIAL)
+    if confidential:
+        quasi = release.columns.select(release.schema.quasi_names)
+        histories = Histories.of(link.name, release.columns[link.name], quasi)
+    for column in confidential:
+        n_sharing = histories.n_sharing(value_codes(release.columns[column.name]))
+        if n_sharing:
+            found.append(
+                f"All persons with one history have a value of column {column.name!r} in common, for {n_sharing:,} of "
+                f"{linking.n_linked:,} persons: whoever finds the history learns that they have it somewhere."
+            )
     return found
 
 
