@@ -240,7 +240,8 @@ def test_publishing_is_refused_while_an_address_is_a_placeholder(tmp_path):
     workflow = (ROOT / ".github" / "workflows" / "wheels.yml").read_text(encoding="utf-8")
     (step,) = re.findall(r"Refuse addresses that nobody owns\n +run: \|\n((?: {10}.*\n)+)", workflow)
     stated = {"PKG-INFO": "\n".join(PROJECT["urls"].values())}
-    stated |= {name: (ROOT / name).read_text(encoding="utf-8") for name in ("CITATION.cff", "r/DESCRIPTION")}
+    files = ("CITATION.cff", "r/DESCRIPTION", "conda/recipe.yaml")
+    stated |= {name: (ROOT / name).read_text(encoding="utf-8") for name in files}
     placeholders = {name for name, text in stated.items() if "shoal.invalid" in text}
 
     for kept in [set(), *({name} for name in sorted(placeholders))]:
@@ -263,8 +264,30 @@ def test_every_action_is_pinned_to_a_commit():
     assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action)] == []
 
 
-def test_the_citation_names_this_version():
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("CITATION.cff", "version: {}"),
+        ("README.md", "  version = {{{}}},"),
+        ("mkdocs.yml", "site_name: shoal {}"),
+        ("r/DESCRIPTION", "Version: {}"),
+        ("conda/recipe.yaml", '  version: "{}"'),
+    ],
+)
+def test_every_file_that_states_the_version_states_this_one(name, line):
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
 
-    assert f"\nversion: {PROJECT['version']}\n" in citation
-    assert f"version = {{{PROJECT['version']}}}" in README
+    assert line.format(PROJECT["version"]) in lines
+
+
+def test_every_page_is_in_the_navigation():
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+
+    assert set(re.findall(r"[\w/]+\.md$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)) == pages
+
+
+def test_the_conda_recipe_requires_what_the_package_requires():
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    listed = re.search(r"  run:\n((?:    - .*\n)+)", recipe)[1]
+
+    assert re.findall(r"- (.+)", listed)[1:] == [each.replace(">=", " >=") for each in PROJECT["dependencies"]]

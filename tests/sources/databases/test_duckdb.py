@@ -12,6 +12,7 @@ from shoal.errors import DatabaseError
 from shoal.sources import read
 
 
+@pytest.mark.skipif(duckdb.__version__ < "2", reason="DuckDB 1 does not read the times of this test")
 def test_types_come_back_from_a_release(duck):
     duck.run(
         "CREATE TYPE mood AS ENUM ('low', 'high')",

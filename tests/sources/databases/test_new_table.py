@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -197,6 +198,8 @@ MORE = [
 
 
 def test_nothing_of_a_release_that_was_replaced_stays_in_the_files(store, tmp_path):
+    if "duck" in store.address and version("duckdb") < "2":
+        pytest.skip("shoal refuses to replace a table beside what only DuckDB 2 copies")
     store.run("CREATE VIEW theirs AS SELECT * FROM people WHERE id > 3", *(MORE if "duck" in store.address else ()))
     before = store.rows("SELECT * FROM theirs ORDER BY id")
     with_marks("kept", "withdrawn").write(store.address, to_table="release")
