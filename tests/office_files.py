@@ -197,6 +197,48 @@ def dates_as_numbers(file):
     file.add("admitted", admitted, "dates-as-numbers")
 
 
+def amounts_with_unit(file):
+    """Write a weight with its unit."""
+    weights = file.rng.integers(40, 120, N_RECORDS)
+    file.add("weight_now", (f"{weight} kg" for weight in weights), "numbers-with-unit")
+
+
+def stray_texts(file):
+    """Let remarks stand among numbers of visits."""
+    visits = list(map(str, file.rng.integers(1, 60, N_RECORDS)))
+    visits[11], visits[60], visits[-1] = "ca. 40", "18-25", "Gesamt 2024"
+    file.add("visits", visits, "numbers-as-text")
+
+
+def labels_among_words(file):
+    """Let the label of a total and a footnote stand among words."""
+    plants = list(file.rng.choice(["North", "South", "East"], N_RECORDS))
+    plants[30], plants[-1] = "North*", "Total 2024"
+    file.add("plant_area", plants, "other-forms")
+
+
+def two_scales(file):
+    """Write some heights in metres, the others in centimetres."""
+    heights = file.rng.normal(170, 9, N_RECORDS)
+    height = (file.number(cm / 100, 2) if row % 20 == 0 else file.number(cm, 0) for row, cm in enumerate(heights))
+    file.add("height", height, "two-scales")
+
+
+def zeros(file):
+    """Let every third person have no rent."""
+    rents = file.rng.lognormal(6, 0.9, N_RECORDS) + 90
+    file.add("rent", (file.number(0 if row % 3 == 0 else rent) for row, rent in enumerate(rents)), "zeros")
+
+
+def repeated_visits(file):
+    """Number courses of treatment, of two or three records each."""
+    file.add(
+        "course",
+        map(str, file.rng.permutation(90)[np.arange(N_RECORDS) * 90 // N_RECORDS] + 4000),
+        "repeats-of-identifiers",
+    )
+
+
 TRAPS = (
     lambda file: null_text(file, "NA"),
     lambda file: null_text(file, "."),
@@ -222,6 +264,12 @@ TRAPS = (
     households,
     same_for_all,
     dates_as_numbers,
+    amounts_with_unit,
+    stray_texts,
+    labels_among_words,
+    two_scales,
+    zeros,
+    repeated_visits,
 )
 N_CLEAN = 10
 

@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal import ParameterError, SchemaError
+from shoal import FileError, ParameterError, SchemaError, inspect
 from shoal.findings import FINDINGS, ColumnView, QuestionError, ask, check_accepted, findings_of
 from shoal.findings.finding import Finding, Remedy
+from shoal.sources import read
 
 RNG = np.random.default_rng(5)
 
@@ -69,7 +70,7 @@ def test_a_trap_is_found(name, values):
         ("age", RNG.integers(0, 99, 300)),
         ("income", RNG.lognormal(10, 1, 300)),
         ("balance", RNG.normal(0, 100, 300)),
-        ("debt", [*np.zeros(200), *RNG.lognormal(8, 1, 100)]),
+        ("debt", [*np.zeros(20), *RNG.lognormal(8, 1, 280)]),
         ("children", RNG.integers(0, 5, 300)),
         ("household_size", RNG.integers(1, 7, 300)),
         ("smoker", [0, 1] * 150),
@@ -176,3 +177,138 @@ def test_a_question_waits_until_it_is_accepted_for_its_column_or_for_all(accept)
     with pytest.raises(QuestionError) as caught:
         ask([question, note], ["age=codes", "constant"])
     assert caught.value.findings == (question,)
+
+
+AGES = [str(age) for age in RNG.integers(18, 90, 400)]
+STRAYS = ("Gesamt 2024", "n = 400", "unter 18", "ca. 40", "18-25", "26 %", "12 Jahre", "(17)", "30*", "~25")
+
+
+@pytest.mark.parametrize("stray", STRAYS)
+def test_a_stray_text_with_a_digit_among_numbers_is_a_question(stray):
+    finding = found([*AGES, stray, stray], "age")["numbers-as-text"]
+
+    assert finding.question
+    assert "2 of 402 hold one other text" in finding.what
+    assert [remedy.place for remedy in finding.remedies] == ["field", "rows", "column"]
+    assert stray not in json.dumps(finding.to_dict())
+
+
+@pytest.mark.parametrize(
+    "form", ["{} %", "{}%", "€ {}", "{} kg", "{}kg", "{} Jahre", "USD {}", "ca. {}", "{} €", "{}*"]
+)
+def test_numbers_with_a_unit_are_a_question_that_one_setting_answers(form, tmp_path):
+    texts = [form.format(age) for age in AGES]
+    finding = found(texts, "size")["numbers-with-unit"]
+    (tmp_path / "sizes.csv").write_text("\n".join(["size", *texts]) + "\n", encoding="utf-8")
+    table = read(tmp_path / "sizes.csv", fields={"size": finding.remedies[0].settings})
+
+    assert finding.question
+    assert table.arrow["size"].to_pylist() == list(map(int, AGES))
+
+
+def test_numbers_with_several_units_are_a_question_and_no_setting_reads_them(tmp_path):
+    texts = [f"{age} {'kg' if row % 2 else 'lb'}" for row, age in enumerate(AGES)]
+    (tmp_path / "sizes.csv").write_text("\n".join(["size", *texts]) + "\n")
+
+    assert "2 different units after them" in found(texts, "size")["numbers-with-unit"].what
+    with pytest.raises(FileError, match="several units"):
+        read(tmp_path / "sizes.csv", fields={"size": {"unit": "after"}})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"{number}{'a' if number % 19 == 0 else ''}" for number in RNG.integers(1, 120, 400)],
+        RNG.choice(["722Z", "23", "611M1", "6111", "92MP", "44", "5417"], 400),
+        RNG.choice(["J45.1", "E11", "I10", "F32.9", "Z00"], 400),
+        [f"{'AB'[row % 2]}{row % 60:04d}" for row in range(400)],
+        RNG.choice(["St. Gallen", "Bad Homburg v.d.H.", "Bonn", "L'Aquila"], 400),
+        RNG.choice(["A+", "A-", "B+", "0-"], 400),
+        RNG.choice(["Class 1", "Class 2", "Class 3"], 400),
+        RNG.choice(["<=50K", ">50K"], 400),
+    ],
+)
+def test_codes_and_names_have_forms_of_their_own_and_raise_no_alarm(values):
+    assert found(values, "kind_of_thing") == {}
+
+
+@pytest.mark.parametrize("stray", ["Total 2024", "-", "?", "NA", "k. A.", "North*", "North (2)", "53111", "#REF!"])
+def test_a_text_of_another_form_among_words_is_a_note(stray):
+    finding = found([*RNG.choice(["North", "South", "East"], 400), stray], "plant")["other-forms"]
+
+    assert not finding.question
+    assert "1 of 401 records" in finding.what
+    assert stray == "-" or stray == "?" or stray not in json.dumps(finding.to_dict())
+
+
+def test_dates_of_two_formats_are_a_question():
+    days = [f"{1940 + i % 60}-{1 + i % 12:02d}-{1 + i % 28:02d}" if i % 3 else DAYS[i] for i in range(100)]
+
+    assert "66 % of the records hold a date (year, month, day), and 34 % one (day, month, year)" in (
+        found(days, "born")["dates-as-text"].what
+    )
+
+
+@pytest.mark.parametrize("values", [[2, 4, 5, 6, 9], [2, 3, 9], [1, 2, 4], [11, 12, 31, 42, 93]])
+def test_few_whole_numbers_with_gaps_are_a_question(values):
+    assert found(RNG.choice(values, 300))["codes"].question
+
+
+@pytest.mark.parametrize("values", [[0, 1, 2, 3], [10, 20, 30], [0, 5, 10, 40]])
+def test_few_whole_numbers_that_may_be_amounts_are_a_note(values):
+    assert not found(RNG.choice(values, 300))["codes"].question
+
+
+def test_postcodes_are_codes_however_many_there_are():
+    postcodes = RNG.choice(RNG.integers(10_000, 99_999, 90), 300)
+
+    assert found(postcodes, "zip")["codes"].question
+    assert found([*map(float, postcodes), None], "postcode")["codes"].question
+
+
+def test_two_masses_of_numbers_a_power_of_ten_apart_are_a_question():
+    heights = [*RNG.normal(175, 9, 280).round(), *RNG.normal(1.75, 0.09, 20).round(2)]
+
+    assert "20 of 300 records hold numbers 100 times as small" in found(heights, "height")["two-scales"].what
+    assert "two-scales" not in found(RNG.lognormal(8, 2, 300), "income")
+
+
+def test_values_that_repeat_as_identifiers_do_are_a_note():
+    numbers = RNG.permutation(np.repeat(RNG.choice(90_000, 100, replace=False), 3))
+
+    assert "repeats-of-identifiers" in found(numbers)
+    assert "repeats-of-identifiers" not in found(RNG.integers(0, 100, 300))
+
+
+def test_zeros_for_measurements_and_nines_among_amounts_are_notes():
+    pressure = [*RNG.normal(80, 9, 280).round(), *[0] * 20]
+    incomes = [*RNG.lognormal(9, 1, 280).round(2), *[9999] * 20]
+
+    assert found(pressure)["missing-code"].remedies[0].settings == {"missing_codes": ["smallest"]}
+    assert not found(incomes, "income")["missing-code"].question
+    assert "zeros" in found([*np.zeros(200), *RNG.lognormal(8, 1, 100)], "debt")
+
+
+@pytest.mark.parametrize(("delimiter", "asked"), [(";", True), ("\t", False), (",", None)])
+def test_numbers_with_three_decimals_in_every_row_are_asked_about_by_the_delimiter(delimiter, asked, tmp_path):
+    amounts = [
+        f"{whole}.{rest:03d}" for whole, rest in zip(RNG.integers(1, 999, 99), RNG.integers(0, 999, 99), strict=True)
+    ]
+    (tmp_path / "amounts.csv").write_text("\n".join([f"n{delimiter}amount", *(f"1{delimiter}{a}" for a in amounts)]))
+    findings = {one.name: one for one in inspect(tmp_path / "amounts.csv").findings}
+
+    assert ("thousands-as-decimals" in findings) is (asked is not None)
+    assert asked is None or findings["thousands-as-decimals"].question is asked
+
+
+def test_a_column_with_points_in_a_file_with_commas_gets_a_remedy_that_reads_it(tmp_path):
+    rows = [f"{age},5;{age}.25" for age in AGES]
+    (tmp_path / "both.csv").write_text("\n".join(["one;other", *rows]) + "\n")
+    (finding,) = inspect(tmp_path / "both.csv", decimal=",").findings
+    remedy = finding.remedies[0]
+
+    assert (finding.column, remedy.settings) == ("other", {"decimal": "."})
+    assert (
+        read(tmp_path / "both.csv", decimal=",", fields={"other": remedy.settings}).types.field("other").type
+        == pa.float64()
+    )

@@ -146,6 +146,9 @@ def with_remedy(draft: Draft, place: str, column: str, settings: Mapping[str, An
         return with_field(draft, column, settings)
     if place == "column":
         return with_columns(draft, {column: settings})
+    if place == "rows":
+        given = draft.content.get("input", {}).get("skip_where", [])
+        return with_reading(draft, {"skip_where": [*dict.fromkeys([*given, *settings["skip_where"]])]})
     if place == "accept":
         return draft.with_changes(accept=[*dict.fromkeys([*draft.accept, *settings["accept"]])])
     for key, named in settings.items():

@@ -132,6 +132,7 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
         "decimal": Words("Decimal mark"),
         "thousands": Words("Mark between thousands"),
         "date_format": Words("Format of dates, such as %d.%m.%Y"),
+        "unit": Words("Unit of the numbers", values={"": "none", "before": "before them", "after": "after them"}),
         "null_values": Words("Texts that mean “missing” here", "One a line, such as NA."),
     },
     Input: {
@@ -144,6 +145,7 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
         "names": Words("Names of the columns, one a line, if the file has none"),
         "thousands": Words("Mark between thousands"),
         "date_format": Words("Format of dates, such as %d.%m.%Y"),
+        "unit": Words("Unit of numbers", values={"": "none", "before": "before them", "after": "after them"}),
         "max_unpacked_gb": Words("Largest size to unpack to, in GB"),
         "sheet": Words("Sheet of the workbook"),
         "header_row": Words("Row that names the columns, as Excel counts"),

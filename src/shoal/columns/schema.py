@@ -50,6 +50,9 @@ PUBLISHED = (Role.QUASI, Role.BY, Role.CONFIDENTIAL, Role.OTHER, Role.LINK)
 Link = Literal["subject", "household"]
 """Whose records stay linked in the release."""
 
+POSITIONS = ("smallest", "largest")
+"""Missing codes of numbers and dates by their place: the values there that lie apart from all others."""
+
 Precision = Literal["month", "quarter", "year", "decade"]
 """How exactly a date is published, the finest first."""
 
@@ -71,7 +74,9 @@ class ColumnSettings(Settings):
 
     kind: Kind | None = Field(None, description="numeric, ordinal, nominal or date; by default what the type says")
     categories: tuple[Entry, ...] | None = Field(None, description="categories of an ordinal column, lowest first")
-    missing_codes: tuple[Entry, ...] = Field((), description="values that mean missing")
+    missing_codes: tuple[Entry, ...] = Field(
+        (), description="values that mean missing; of numbers also smallest, largest: those apart from all others"
+    )
     weight: Number = Field(1.0, gt=0, le=1e6, description="weight of the column in distances")
     aggregate: AggregateName | None = Field(None, description=described())
     hierarchy: str | None = Field(
@@ -126,6 +131,12 @@ class Column:
         if self.settings.aggregate is not None:
             return self.settings.aggregate
         return default_aggregate(self.kind, self.truthful, self.settings.hierarchy is not None)
+
+    @property
+    def names_positions(self) -> bool:
+        """Whether missing codes are named by their position, which all records together show."""
+        is_measured = natural_kind(self.type) in (Kind.NUMERIC, Kind.DATE)
+        return is_measured and not set(POSITIONS).isdisjoint(self.settings.missing_codes)
 
     @property
     def form(self) -> Form | None:

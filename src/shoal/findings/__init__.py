@@ -11,9 +11,24 @@ from shoal.errors import ParameterError, SchemaError, did_you_mean
 from shoal.findings.column_view import ColumnView
 from shoal.findings.declared import labelled_values, mixed_types
 from shoal.findings.finding import Finding, Remedy
-from shoal.findings.numbers import codes, dates_as_numbers, missing_codes, thousands_as_decimals
+from shoal.findings.forms import other_forms
+from shoal.findings.numbers import (
+    codes,
+    dates_as_numbers,
+    missing_codes,
+    repeats_of_identifiers,
+    thousands_as_decimals,
+    two_scales,
+    zeros,
+)
 from shoal.findings.shares import constant, mostly_missing
-from shoal.findings.texts import dates_as_text, near_unique_text, numbers_as_text, spelling_variants
+from shoal.findings.texts import (
+    dates_as_text,
+    near_unique_text,
+    numbers_as_text,
+    numbers_with_unit,
+    spelling_variants,
+)
 from shoal.spelling import Dialect, in_r
 
 __all__ = [
@@ -33,14 +48,19 @@ __all__ = [
 FINDINGS: dict[str, Callable[[ColumnView], Finding | None]] = {
     "mixed-types": mixed_types,
     "numbers-as-text": numbers_as_text,
+    "numbers-with-unit": numbers_with_unit,
     "dates-as-text": dates_as_text,
     "near-unique-text": near_unique_text,
     "spelling-variants": spelling_variants,
+    "other-forms": other_forms,
     "labelled-values": labelled_values,
     "codes": codes,
     "dates-as-numbers": dates_as_numbers,
     "thousands-as-decimals": thousands_as_decimals,
     "missing-code": missing_codes,
+    "zeros": zeros,
+    "two-scales": two_scales,
+    "repeats-of-identifiers": repeats_of_identifiers,
     "mostly-missing": mostly_missing,
     "constant": constant,
 }
@@ -49,11 +69,16 @@ FINDINGS: dict[str, Callable[[ColumnView], Finding | None]] = {
 SINGLE_VALUES = "single-record-values"
 """Found only after cells are made: a published category that a single record of the table has."""
 
+_ABOUT_CATEGORIES = {"near-unique-text", "spelling-variants", "other-forms"}
 _EXPLAINS = {
-    "mixed-types": {"numbers-as-text", "dates-as-text", "near-unique-text", "spelling-variants"},
-    "numbers-as-text": {"near-unique-text", "spelling-variants"},
-    "dates-as-text": {"near-unique-text", "spelling-variants"},
+    "mixed-types": {"numbers-as-text", "numbers-with-unit", "dates-as-text", *_ABOUT_CATEGORIES},
+    "numbers-as-text": {"numbers-with-unit", *_ABOUT_CATEGORIES},
+    "numbers-with-unit": _ABOUT_CATEGORIES,
+    "dates-as-text": {"numbers-with-unit", *_ABOUT_CATEGORIES},
+    "near-unique-text": {"other-forms"},
     "labelled-values": {"codes", "missing-code"},
+    "dates-as-numbers": {"repeats-of-identifiers", "missing-code"},
+    "missing-code": {"two-scales", "zeros"},
     "constant": {"codes", "spelling-variants"},
 }
 """A finding of the first name makes those of the second redundant."""

@@ -6,13 +6,17 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.columns.equivalence import value_counts
 from shoal.columns.numbers import date_units
 from shoal.columns.prepare import decoded, one_missing
 from shoal.columns.schema import Kind, is_text, natural_kind, value_type
-from shoal.sources import ColumnLabels
+from shoal.sources import ColumnLabels, Receipt, Source
+from shoal.sources.text_values import forms_of
+
+_MOST_COUNTED = 1_000_000  # range of whole numbers that are counted rather than sorted
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +33,8 @@ class ColumnView:
         The description in a labelled file.
     show_values : bool
         Whether remedies may name values of the table.
-    mixed : mapping of str to int
-        The number of values of each type, where the file has several in this column.
+    receipt : Receipt
+        How the table was read.
     """
 
     name: str
@@ -38,7 +42,18 @@ class ColumnView:
     has_fields: bool = False
     description: ColumnLabels | None = None
     show_values: bool = False
-    mixed: Mapping[str, int] = field(default_factory=dict)
+    receipt: Receipt = field(default_factory=Receipt)
+
+    @staticmethod
+    def of(source: Source, name: str, values: pa.ChunkedArray, show_values: bool = False) -> "ColumnView":
+        """Return the view of a column of a source."""
+        about = None if source.labels is None else source.labels.of_column(name)
+        return ColumnView(name, values, source.has_fields, about, show_values, source.receipt)
+
+    @property
+    def mixed(self) -> Mapping[str, int]:
+        """The number of values of each type, where the file has several in this column."""
+        return self.receipt.mixed.get(self.name, {})
 
     @property
     def n_records(self) -> int:
@@ -80,6 +95,18 @@ class ColumnView:
         return found
 
     @cached_property
+    def different(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The different numbers, ascending, and the number of records with each."""
+        found = self.numbers
+        low, high = (found.min(), found.max()) if len(found) else (0.0, 0.0)
+        if not len(found) or high - low > _MOST_COUNTED or not self.are_whole:
+            values, counts = np.unique(found, return_counts=True)
+            return values, counts
+        counts = np.bincount((found - low).astype(np.int64))
+        occurs = np.flatnonzero(counts)
+        return occurs + low, counts[occurs]
+
+    @cached_property
     def are_whole(self) -> bool:
         """Whether all numbers are whole."""
         found = self.numbers
@@ -94,6 +121,16 @@ class ColumnView:
     def text_counts(self) -> NDArray[np.int64]:
         """Number of records with each of the texts."""
         return self._counted[1]
+
+    @cached_property
+    def trimmed(self) -> pa.Array:
+        """The different texts without the blanks around them."""
+        return pc.utf8_trim_whitespace(self.texts)
+
+    @cached_property
+    def forms(self) -> pa.Array:
+        """The form of each of the different texts."""
+        return forms_of(self.trimmed)
 
     @property
     def is_text(self) -> bool:

@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 from shoal.columns.schema import Kind
 from shoal.findings.column_view import ColumnView
 from shoal.findings.finding import HIDDEN, Finding, Remedy, kinds
+from shoal.findings.forms import Covered, as_category, as_missing
 from shoal.sources import ColumnLabels
 
 _FEW = 5  # different texts that may stand for missing values
@@ -23,20 +24,17 @@ def mixed_types(view: ColumnView) -> Finding | None:
         view.name,
         f"it holds {listed}",
         "A column of several types is read as text, and its numbers or dates are categories",
-        (*_null_values(view, counts[0][0]), Remedy("column", view.name, {"kind": "nominal"})),
+        (*_null_values(view, counts[0][0]), as_category(view)),
         question=True,
     )
 
 
-def _null_values(view: ColumnView, main: str) -> list[Remedy]:
+def _null_values(view: ColumnView, main: str) -> tuple[Remedy, ...]:
     """Return the texts as null values, where they are few among numbers or dates."""
     if set(view.mixed) not in ({"numbers", "texts"}, {"dates", "texts"}) or main == "texts":
-        return []
-    trimmed = pc.utf8_trim_whitespace(view.texts)
-    odd = pc.unique(trimmed.filter(pc.invert(pc.match_substring_regex(trimmed, _TYPED)))).to_pylist()
-    if not 0 < len(odd) <= _FEW:
-        return []
-    return [Remedy("field", view.name, {"null_values": odd if view.show_values else [HIDDEN] * len(odd)})]
+        return ()
+    covered = Covered.of(view, pc.match_substring_regex(view.trimmed, _TYPED))
+    return as_missing(view, covered, {}) if 0 < len(covered.odd) <= _FEW else ()
 
 
 def labelled_values(view: ColumnView) -> Finding | None:

@@ -7,10 +7,13 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from shoal.spelling import Dialect, as_word, in_r, option_name
+from shoal.spelling import Dialect, as_listed, as_word, in_r, option_name
 
-Place = Literal["field", "column", "role", "accept"]
-"""Where a setting belongs: parsing of a CSV column, settings of a column, its role, or accepted findings."""
+Place = Literal["field", "column", "role", "accept", "rows"]
+"""Where a setting belongs: how a column of texts is read, settings of a column, its role, accepted findings, or which
+records are read."""
+
+_OF_ALL = ("role", "accept", "rows")  # settings that name the column in their value
 
 HIDDEN = "VALUE"
 """Placeholder for a value of the table that is not shown."""
@@ -22,7 +25,7 @@ class Remedy:
 
     Attributes
     ----------
-    place : {"field", "column", "role", "accept"}
+    place : {"field", "column", "role", "accept", "rows"}
         Where they belong.
     column : str
     settings : dict of str to Any
@@ -46,20 +49,19 @@ class Remedy:
 
     def _option(self, setting: str, value: Any) -> str:
         flag = option_name(setting)
-        if self.place in ("role", "accept"):
-            (named,) = value if isinstance(value, list) else [value]
-            return f"{flag} {as_word(named)}"
+        if self.place in _OF_ALL:
+            return " ".join(f"{flag} {as_word(named)}" for named in (value if isinstance(value, list) else [value]))
         if value is True:
             return f"{flag} {as_word(self.column)}"
-        listed = ",".join(map(str, value)) if isinstance(value, list) else value
+        listed = ",".join(as_listed(str(entry)) for entry in value) if isinstance(value, list) else value
         return f"{flag} {as_word(f'{self.column}={listed}')}"
 
     @property
     def key(self) -> str:
         """The lines of a job, with their table."""
         lines = ", ".join(f"{setting} = {_json(value)}" for setting, value in self.settings.items())
-        if self.place in ("role", "accept"):
-            return f"[roles] {lines}" if self.place == "role" else lines
+        if self.place in _OF_ALL:
+            return {"role": "[roles] ", "rows": "[input] "}.get(self.place, "") + lines
         plain = self.column.replace("_", "").isalnum() and self.column.isascii()
         table = "columns" if self.place == "column" else "input.fields"
         return f"[{table}.{self.column if plain else _json(self.column)}] {lines}"
@@ -67,7 +69,9 @@ class Remedy:
     @property
     def argument(self) -> str:
         """The argument of the Python call."""
-        if self.place in ("role", "accept"):
+        if self.place == "rows":
+            return f"reading={_json(self.settings)}"
+        if self.place in _OF_ALL:
             return ", ".join(f"{setting}={_json(value)}" for setting, value in self.settings.items())
         given = ", ".join(
             f"{_json(setting)}: {'True' if value is True else _json(value)}" for setting, value in self.settings.items()
@@ -78,7 +82,9 @@ class Remedy:
     @property
     def r(self) -> str:
         """The argument of the call from R."""
-        if self.place in ("role", "accept"):
+        if self.place == "rows":
+            return f"reading = {in_r(self.settings)}"
+        if self.place in _OF_ALL:
             return ", ".join(f"{setting} = {in_r(value)}" for setting, value in self.settings.items())
         setting = {self.column: self.settings}
         return f"columns = {in_r(setting)}" if self.place == "column" else f"reading = {in_r({'fields': setting})}"

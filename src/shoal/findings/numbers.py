@@ -1,16 +1,24 @@
-"""Numbers that are something else: codes, dates, amounts with thousands points, and codes for a missing value."""
+"""Numbers that are something else: codes, dates, amounts with thousands points, and codes for a missing value.
+
+What is asked follows from the shape of the values: how many there are and how often each occurs, their gaps, spikes and
+masses apart. Strong evidence is a question, weak evidence a note.
+"""
+
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.name_topics import is_code, is_count
-from shoal.columns.schema import Kind
+from shoal.columns.schema import POSITIONS, Kind
 from shoal.findings.column_view import ColumnView
 from shoal.findings.finding import HIDDEN, Finding, Remedy, kinds
 
 _FEW_CODES = 8
-_FEW_NAMED_CODES = 30
+_FEW_WITH_GAPS = 12
+_GAPS = 0.2  # share of the whole numbers between the smallest and the largest that do not occur
+_OFTEN = 5  # records with a code, on average
 _LEAST_RECORDS = 20
 _LEAST_REST = 5  # different values besides the suspected ones
 _MOST_CODES = 4
@@ -27,28 +35,44 @@ _LOW = {-value for value in _HIGH} | {-1, -7, -8, -9}
 
 def codes(view: ColumnView) -> Finding | None:
     """Find whole numbers that are codes of categories rather than counts or measurements."""
-    if view.kind is not Kind.NUMERIC or len(view.numbers) < _LEAST_RECORDS or is_count(view.name):
+    if view.kind is not Kind.NUMERIC or len(view.numbers) < _LEAST_RECORDS:
         return None
     if view.description is not None and view.description.measure in ("nominal", "ordinal"):
         return None
     named = is_code(view.name)
-    values = _few_whole(view, _FEW_NAMED_CODES if named else _FEW_CODES)
-    if values is None and not (named and view.are_whole):
+    values = _few_whole(view, _FEW_WITH_GAPS)
+    if values is None:
+        return _codes(view, "many", ", and its name suggests codes", True) if named and view.are_whole else None
+    is_one_or_none = set(values) <= {0.0, 1.0}
+    if len(values) == 1 or is_one_or_none:
         return None
-    n_values = _FEW_NAMED_CODES + 1 if values is None else len(values)
-    # With many codes, such as postcodes, close numbers may mean close places: their mean is less wrong.
-    surely = values is not None and (named or n_values == 2) and 0.0 not in values
-    if n_values == 1 or not (surely or named or _counts_from_one(values)):
-        return None
-    n_different = "many" if values is None else str(n_values)
-    told = ", and its name suggests codes" if named else ""
+    if named:
+        return _codes(view, str(len(values)), ", and its name suggests codes", True)
+    has_gaps = _has_gaps(values) and len(view.numbers) >= _OFTEN * len(values)
+    if is_count(view.name):
+        return _codes(view, str(len(values)), ", with gaps between them", False) if has_gaps else None
+    if len(values) == 2 or has_gaps:
+        return _codes(view, str(len(values)), ", with gaps between them" if has_gaps else "", 0.0 not in values)
+    return _codes(view, str(len(values)), "", False) if 2 < len(values) <= _FEW_CODES else None
+
+
+def _codes(view: ColumnView, n_different: str, told: str, question: bool) -> Finding:
     return Finding(
         "codes",
         view.name,
         f"it holds {n_different} different whole numbers that look like codes of categories{told}",
         "Codes are averaged like amounts: a cell of codes 1 and 4 would publish 2.5",
         kinds(view.name, "nominal", "ordinal", "numeric"),
-        question=surely,
+        question=question,
+    )
+
+
+def _has_gaps(values: NDArray[np.float64]) -> bool:
+    """Return whether many whole numbers between few do not occur, though they are not steps such as 10, 20, 30."""
+    steps = np.diff(values)
+    return bool(
+        (steps.max() > 1 and 1 - len(values) / (np.ptp(values) + 1) >= _GAPS and len(set(steps)) > 1)
+        or (len(values) == 2 and steps[0] > 1)
     )
 
 
@@ -78,83 +102,233 @@ def dates_as_numbers(view: ColumnView) -> Finding | None:
 
 
 def thousands_as_decimals(view: ColumnView) -> Finding | None:
-    """Find amounts whose points separate thousands: 850 and 22.096, of which no number lies between 0 and 1."""
+    """Find amounts whose mark separates thousands: 850 and 22.096, or 7.920 in all records."""
     if not view.has_fields or not pa.types.is_floating(view.values.type) or len(view.numbers) < _LEAST_RECORDS:
         return None
-    numbers = np.abs(view.numbers)
-    if numbers.max() >= 1000:
+    mark = view.receipt.found.decimal or "."
+    if view.name in view.receipt.thousandths:
+        if _is_known(view, mark) or len(view.different[0]) < _LEAST_WITH_POINT:
+            return None
+        what = "all of its numbers have one to three digits before the decimal mark and three after it"
+        # A file with semicolons is likely to have decimal commas.
+        return _thousands(view, mark, what, view.receipt.found.delimiter == ";" and mark == ".")
+    if not _are_thousands(np.abs(view.numbers)):
         return None
+    n_marked = int(np.count_nonzero(view.numbers != np.rint(view.numbers)))
+    what = (
+        f"{view.share(n_marked)} of the records hold a number of at least 1 with three decimals, the others a whole "
+        "number below 1000"
+    )
+    return _thousands(view, mark, what, True)
+
+
+def _is_known(view: ColumnView, mark: str) -> bool:
+    """Return whether the mark is the decimal mark of another column, or the file has commas between its fields."""
+    found = view.receipt.found
+    others = (how.decimal for name, how in found.fields.items() if name not in view.receipt.thousandths)
+    return mark in others or found.delimiter == ","
+
+
+def _thousands(view: ColumnView, mark: str, what: str, question: bool) -> Finding:
+    other = "," if mark == "." else "."
+    return Finding(
+        "thousands-as-decimals",
+        view.name,
+        f"{what}, as if the {'point' if mark == '.' else 'comma'} separated thousands",
+        "Read as a decimal mark, amounts of a thousand and more become a thousandth of what they are",
+        (
+            Remedy("field", view.name, {"thousands": mark, "decimal": other}),
+            Remedy("accept", view.name, {"accept": [f"{view.name}=thousands-as-decimals"]}),
+        ),
+        question=question,
+    )
+
+
+def _are_thousands(numbers: NDArray[np.float64]) -> bool:
+    """Return whether numbers are whole, or at least 1 with three decimals, as where a point separates thousands."""
+    if numbers.max() >= 1000:
+        return False
     has_point = numbers != np.rint(numbers)
     thousandths = numbers[has_point] * 1000
     endings = np.rint(thousandths).astype(np.int64) % 1000
     # Of amounts, one in ten ends in 0 and one in a thousand in 000; those below 1000 have no point.
     few_whole = np.count_nonzero(~has_point) < max(3, 0.01 * len(numbers))
     if few_whole or len(np.unique(endings)) < _LEAST_WITH_POINT or numbers[has_point].min() < 1:
-        return None
-    if np.abs(thousandths - np.rint(thousandths)).max() > 1e-6 or np.mean(endings % 10 != 0) < 0.8:
-        return None
-    return Finding(
-        "thousands-as-decimals",
-        view.name,
-        f"{view.share(int(has_point.sum()))} of the records hold a number of at least 1 with three decimals, the "
-        "others a whole number below 1000, as if the point separated thousands",
-        "Read as a decimal point, amounts of a thousand and more become a thousandth of what they are",
-        (
-            Remedy("field", view.name, {"thousands": ".", "decimal": ","}),
-            Remedy("accept", view.name, {"accept": [f"{view.name}=thousands-as-decimals"]}),
-        ),
-        question=True,
-    )
+        return False
+    return bool(np.abs(thousandths - np.rint(thousandths)).max() <= 1e-6 and np.mean(endings % 10 != 0) >= 0.8)
 
 
 def missing_codes(view: ColumnView) -> Finding | None:
-    """Find a frequent extreme value that lies apart from all others, such as -9 or 99999."""
+    """Find a frequent value that lies apart from all others, such as -9 or 99999, or one of many nines among them."""
     numbers = view.numbers
     if len(numbers) < _LEAST_RECORDS:
         return None
-    least = max(3, int(_SHARE * view.n_records))
-    found = [(side, values) for side in ("smallest", "largest") if len(values := _apart(numbers, side, least))]
+    apart = _codes_apart(view)
+    found = apart or _outlying_spike(view)
+    told = [_position(view, side, values, bool(apart)) for side, values in found.items()]
+    named: list[Any] = [*found]
+    suspected = [value for values in found.values() for value in values]
     if not found:
+        suspected, told = _repeated_digit(view)
+        named = [HIDDEN] * len(suspected)
+    if not suspected:
         return None
-    told = [_position(view, side, values) for side, values in found]
-    suspected = [value for _, values in found for value in values]
-    written = [int(value) if value == int(value) else value for value in suspected]
-    is_date = view.kind is Kind.DATE
-    shown = written if view.show_values and not is_date else [HIDDEN] * len(suspected)
+    if view.show_values and view.kind is not Kind.DATE:
+        named = [int(value) if value == int(value) else value for value in suspected]
     return Finding(
         "missing-code",
         view.name,
         "; ".join(told),
         "Such a value often stands for a missing one, and then changes the means or widens the intervals of others",
         (
-            Remedy("column", view.name, {"missing_codes": shown}),
+            Remedy("column", view.name, {"missing_codes": named}),
             Remedy("accept", view.name, {"accept": [f"{view.name}=missing-code"]}),
         ),
+        question=bool(apart),
+    )
+
+
+def codes_at(view: ColumnView) -> dict[str, NDArray[np.float64]]:
+    """Return the frequent values below and above all others, as a setting names them: smallest, largest."""
+    return _codes_apart(view) or _outlying_spike(view)
+
+
+def _codes_apart(view: ColumnView) -> dict[str, NDArray[np.float64]]:
+    least = max(3, int(_SHARE * view.n_records))
+    found = {side: _apart(view.numbers, side, least) for side in POSITIONS if len(view.numbers) >= _LEAST_RECORDS}
+    return {side: values for side, values in found.items() if len(values)}
+
+
+def _outlying_spike(view: ColumnView) -> dict[str, NDArray[np.float64]]:
+    """Return a frequent smallest or largest value that is far from the usual ones."""
+    values, counts = view.different
+    if len(values) < _LEAST_WITH_POINT:
+        return {}
+    least = max(_OFTEN, int(_SPIKE * view.n_records))
+    for side, place in zip(POSITIONS, (0, len(values) - 1), strict=True):
+        if counts[place] >= least and _is_isolated(values, counts, place) and _is_outlying(values, counts, place):
+            return {side: values[place : place + 1]}
+    return {}
+
+
+def _repeated_digit(view: ColumnView) -> tuple[list[float], list[str]]:
+    """Return frequent values such as 9999 among others, and what they are."""
+    values, counts = view.different
+    if len(values) < _LEAST_WITH_POINT:
+        return [], []
+    is_often = (counts >= max(_OFTEN, _SPIKE * view.n_records)) & (counts >= _FAR * np.median(counts))
+    found = np.flatnonzero(np.isin(values, _LONG) & is_often)
+    share = view.share(int(counts[found].sum()))
+    return values[found].tolist(), [f"a value of one repeated digit belongs to {share} of the records"]
+
+
+def _is_isolated(values: NDArray[np.float64], counts: NDArray[np.int64], place: int) -> bool:
+    """Return whether the smallest or largest value is more frequent than those near it, and further from them."""
+    near = slice(1, 1 + _NEAR) if place == 0 else slice(-1 - _NEAR, -1)
+    gap = abs(values[place] - values[1 if place == 0 else -2])
+    return bool(counts[place] > 2 * np.median(counts[near]) and gap > _FAR * np.median(np.diff(values[near])))
+
+
+def _is_outlying(values: NDArray[np.float64], counts: NDArray[np.int64], place: int) -> bool:
+    """Return whether a value is outside of Tukey's fences around the others."""
+    rest, below = np.delete(values, place), np.cumsum(np.delete(counts, place))
+    low, high = (rest[np.searchsorted(below, share * below[-1])] for share in (0.25, 0.75))
+    fence = 1.5 * (high - low)
+    return bool(values[place] < low - fence or values[place] > high + fence)
+
+
+def zeros(view: ColumnView) -> Finding | None:
+    """Find many zeros apart from all other numbers, which may be missing values or another sort of records."""
+    if view.kind is not Kind.NUMERIC or len(view.numbers) < _LEAST_RECORDS or view.numbers.min() != 0:
+        return None
+    values, counts = view.different
+    is_few = len(values) < _LEAST_WITH_POINT or counts[0] < _MANY_ZEROS * view.n_records
+    if is_few or not _is_isolated(values, counts, 0) or _is_outlying(values, counts, 0):
+        return None
+    return Finding(
+        "zeros",
+        view.name,
+        f"{view.share(int(counts[0]))} of the records hold 0, apart from all other numbers",
+        "Zeros and amounts in one cell have a mean that none of them has; and a zero may stand for a missing value",
+        (Remedy("column", view.name, {"keep_zeros": True}), Remedy("column", view.name, {"missing_codes": [0]})),
+    )
+
+
+def two_scales(view: ColumnView) -> Finding | None:
+    """Find numbers in two masses, one of which is 10, 100 or 1000 times the other, as metres and centimetres are."""
+    if view.kind is not Kind.NUMERIC or len(view.numbers) < _LEAST_RECORDS or view.numbers.min() < 0:
+        return None
+    is_any = view.different[0] > 0
+    logs, counts = np.log10(view.different[0][is_any]), view.different[1][is_any]
+    if len(logs) < 2 * _LEAST_REST:
+        return None
+    place = int(np.diff(logs).argmax()) + 1
+    low, high = logs[:place], logs[place:]
+    n_low, n_high = int(counts[:place].sum()), int(counts[place:].sum())
+    if min(len(low), len(high)) < _LEAST_REST or min(n_low, n_high) < _SHARE * len(view.numbers):
+        return None
+    factor = round(float(np.median(high) - np.median(low)))
+    if not 1 <= factor <= 3 or high[0] - low[-1] < max(_GAP, 0.3 * max(np.ptp(low), np.ptp(high))):
+        return None
+    usual, moved = (low, high - factor) if n_low > n_high else (high, low + factor)
+    if np.mean((moved >= usual[0] - 0.1) & (moved <= usual[-1] + 0.1)) < _MOSTLY:
+        return None
+    return Finding(
+        "two-scales",
+        view.name,
+        f"{min(n_low, n_high):,} of {view.n_records:,} records hold numbers {10**factor:,} times as "
+        f"{'small' if n_low < n_high else 'large'} as those of the others, and none lies between them",
+        "Such numbers are often of another unit, as metres among centimetres, and would be averaged with the others. "
+        "Convert them first, or say that they are right",
+        (Remedy("accept", view.name, {"accept": [f"{view.name}=two-scales"]}),),
         question=True,
     )
 
 
-def _position(view: ColumnView, side: str, values: NDArray[np.float64]) -> str:
+def repeats_of_identifiers(view: ColumnView) -> Finding | None:
+    """Find whole numbers that all occur in nearly the same number of records, as numbers of persons or visits do."""
+    numbers = view.numbers
+    if view.kind is not Kind.NUMERIC or len(numbers) < _LEAST_RECORDS or not view.are_whole:
+        return None
+    counts = view.different[1]
+    mean = counts.mean()
+    if len(counts) < _LEAST_NUMBERED or not 1.5 <= mean <= 20 or counts.var() > 0.2 * mean:
+        return None
+    return Finding(
+        "repeats-of-identifiers",
+        view.name,
+        f"each of its {len(counts):,} different whole numbers occurs about {mean:.3g} times",
+        "Amounts repeat unevenly; numbers of persons or households repeat like this, and mean nothing on average",
+        (
+            Remedy("role", view.name, {"subject": view.name}),
+            Remedy("role", view.name, {"identifiers": [view.name]}),
+        ),
+    )
+
+
+_SPIKE = 0.005
+_MANY_ZEROS = 0.1
+_NEAR = 10
+_FAR = 3.0
+_LONG = np.array([value for value in _HIGH if value >= 999], dtype=np.float64)
+_GAP = 0.3  # decades
+_LEAST_NUMBERED = 30
+
+
+def _position(view: ColumnView, side: str, values: NDArray[np.float64], is_apart: bool) -> str:
     count = int(np.isin(view.numbers, values).sum())
     which = f"the {side} value" if len(values) == 1 else f"the {len(values)} {side} values"
-    has = "belongs to" if len(values) == 1 else "belong to"
-    apart = "lies" if len(values) == 1 else "lie"
-    return f"{which} {has} {view.share(count)} of the records and {apart} apart from all others"
+    belongs, lies = ("belongs", "lies") if len(values) == 1 else ("belong", "lie")
+    where = f"{lies} apart from all others" if is_apart else f"{lies} far from the usual values"
+    return f"{which} {belongs} to {view.share(count)} of the records and {where}"
 
 
 def _few_whole(view: ColumnView, most: int) -> NDArray[np.float64] | None:
     """Return the different values if they are few and whole."""
-    low, high = view.numbers.min(), view.numbers.max()
-    if not (low > -1000 and high < 1000) or not view.are_whole:
+    if len(np.unique(view.numbers[:1000])) > most or not view.are_whole:
         return None
-    counts = np.bincount((view.numbers - low).astype(np.int64))
-    found = np.flatnonzero(counts) + low
+    found = view.different[0]
     return found if len(found) <= most else None
-
-
-def _counts_from_one(values: NDArray[np.float64] | None) -> bool:
-    """Return whether values are 1, 2, 3 and so on, as codes of categories are; counts begin at 0."""
-    return values is not None and len(values) > 2 and values[0] == 1 and values[-1] == len(values)
 
 
 def _apart(numbers: NDArray[np.float64], side: str, least: int) -> NDArray[np.float64]:

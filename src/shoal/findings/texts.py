@@ -1,6 +1,6 @@
 """Texts that are something else: numbers, dates, values of single persons, or the same word spelled twice."""
 
-from typing import NamedTuple
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from shoal.columns.name_topics import is_code
 from shoal.findings.column_view import ColumnView
-from shoal.findings.finding import HIDDEN, Finding, Remedy
+from shoal.findings.finding import Finding, Remedy
+from shoal.findings.forms import Covered, are_some, as_category, as_missing, in_the_way, may_be
 from shoal.sources.csv_types import offsets
-from shoal.sources.text_values import as_dates, grouped_pattern, pattern_of
+from shoal.sources.text_values import as_dates, grouped_pattern, pattern_of, split_unit
 
-_SAMPLE = 500  # different texts that decide whether all are examined
 _MOST = 0.5
-_FEW = 5  # different texts that may be neither numbers nor dates
+_ALL = 0.9
 _LEAST_ALONE = 10  # records: smaller tables are not checked
 
 _MARKS = [("\x00", "."), ("\x00", ","), (",", "."), (".", ","), (" ", ","), (" ", "."), ("'", "."), ("\u2019", ".")]
@@ -30,72 +30,218 @@ _CODE = r"^[-+]?0[0-9]|^\+[0-9]|^[-+]?[0-9]{17}"
 _ERROR = r"^#[A-Z]+/0!$"  # the one error of Excel that has a digit
 _OPEN = r"^[<>]=? ?[0-9.,]+$|^[0-9.,]+ ?\+$"
 _MANY = 20  # different numbers
+_RARE = 0.05  # share of the records whose texts do not make a column one of codes
+_FEW_FORMS = 3
+_NO_UNIT = r"^[-+<>=.,:/]*$|^(st|nd|rd|th|e|er|ème|ª|º)$"  # grades, open classes, ordinal numbers
 _WHY = (
     "Read as text, it is a category: similar values are not grouped, and a cell publishes one person's exact text "
     "instead of a mean"
 )
 
 
-class _Covered(NamedTuple):
-    """Number of records that a format covers, and the texts that it does not."""
-
-    n_records: int
-    odd: NDArray[np.int64]  # indices of the texts that it does not cover, the most frequent first
-
-
 def numbers_as_text(view: ColumnView) -> Finding | None:
     """Find a column of texts that are numbers, except for a few."""
-    texts = pc.utf8_trim_whitespace(view.texts)
-    if is_code(view.name) or not _may_be(texts, r"^[-+]?[0-9]") or _some(texts, _CODE):
+    texts = view.trimmed
+    if is_code(view.name) or not may_be(texts, r"^[-+]?[0-9]") or are_some(texts, _CODE):
         return None  # a postcode is text for good reason
-    found = [(marks, _covered(view, pc.match_substring_regex(texts, grouped_pattern(*marks)))) for marks in _MARKS]
-    (thousands, decimal), covered = max(found, key=lambda one: one[1].n_records)
-    if not _mostly(view, covered) or _are_codes(texts, covered.odd):
+    settings, covered = _as_numbers(view, texts)
+    if not (covered.is_mostly(view) or _alternates(view, covered)) or _are_codes(view, covered):
         return None
+    if decimal_of_file(view) == "," and not settings and are_some(texts, r"[0-9]\.[0-9]"):
+        settings["decimal"] = "."
+    told = _marks_in_words(settings)
+    what = f"{view.share(covered.n_records)} of the records hold a number{told}{in_the_way(view, covered)}"
+    remedies = [*as_missing(view, covered, settings), as_category(view)]
+    if covered.n_records < (1 - _RARE) * view.n_present and any("9" in form for form in covered.odd_forms(view)):
+        remedies.reverse()
+    return Finding("numbers-as-text", view.name, what, _WHY, tuple(remedies), question=True)
+
+
+def _alternates(view: ColumnView, covered: Covered) -> bool:
+    """Return whether most texts are numbers, and all others words or of very few forms, as (12) and 12- are."""
+    if covered.n_records < _MOST * view.n_present or len(view.texts) - len(covered.odd) < _MANY:
+        return False
+    forms = covered.odd_forms(view)
+    return len(forms) <= _FEW_FORMS or not any("9" in form for form in forms)
+
+
+def numbers_with_unit(view: ColumnView) -> Finding | None:
+    """Find a column of texts most of which are numbers with a unit, the same or several: 26 %, € 12, 12 kg."""
+    texts = view.trimmed
+    if is_code(view.name) or not may_be(texts, r"[0-9]") or are_some(texts, _CODE):
+        return None
+    bare = pc.replace_substring_regex(texts, r"^[(\[](.*)[)\]]$", r"\1")
+    covered, plain = _as_numbers(view, bare)[1], _as_numbers(view, texts)[1]
+    if covered.is_mostly(view) and covered.n_records - plain.n_records > _MOST * view.n_present:
+        what = f"{view.share(covered.n_records)} of the records hold a number in brackets"
+        why = f"{_WHY}. A number in brackets may be negative or an estimate: write it as it is meant"
+        return Finding("numbers-with-unit", view.name, what, why, (as_category(view),), question=True)
+    for side in ("after", "before"):
+        numbers, units = split_unit(texts, side)
+        counts = {
+            unit: int(view.text_counts[_mask(units, unit)].sum()) for unit in pc.unique(units).to_pylist() if unit
+        }
+        named = {unit: count for unit, count in counts.items() if _is_unit(unit, side)}
+        if not named or len(pc.unique(numbers.drop_null())) < _LEAST_NUMBERS:
+            continue
+        finding = _with_unit(view, numbers, units, side, named)
+        if finding is not None:
+            return finding
+    return None
+
+
+_LEAST_NUMBERS = 4
+_MOST_UNITS = 5
+
+
+def _with_unit(
+    view: ColumnView, numbers: pa.Array, units: pa.Array, side: str, named: dict[str, int]
+) -> Finding | None:
+    """Return what was found if most texts are numbers with one of these units, or without one."""
+    n_named = sum(named.values())
+    if n_named < _MOST * view.n_present and max(map(len, named)) == 1 and "".join(named).isalpha():
+        return None  # house numbers
+    is_read = pc.or_(pc.equal(units, ""), pc.is_in(units, value_set=pa.array([*named], pa.string())))
+    settings, covered = _as_numbers(view, pc.if_else(is_read, numbers, ""))
+    if n_named <= _RARE * view.n_present or not covered.is_mostly(view) or len(named) > _MOST_UNITS:
+        return None
+    share = f"{view.share(covered.n_records)} of the records hold a number{_marks_in_words(settings)}"
+    if len(named) > 1:
+        if pc.all(pc.match_substring_regex(view.trimmed, r"^[\pL0-9]+$")).as_py():
+            return None  # codes
+        what = f"{share}, with {len(named)} different units {side} them{in_the_way(view, covered)}"
+        why = f"{_WHY}. Convert them to one unit first"
+        return Finding("numbers-with-unit", view.name, what, why, (as_category(view),), question=True)
+    bare = covered.n_records - n_named
+    without = f", {view.share(bare)} of them without it" if bare else ""
+    what = f"{share} with a unit {side} it{without}{in_the_way(view, covered)}"
+    remedies = (*as_missing(view, covered, {"unit": side, **settings}), as_category(view))
+    return Finding("numbers-with-unit", view.name, what, _WHY, remedies, question=True)
+
+
+def _is_unit(unit: str, side: str) -> bool:
+    """Return whether what is beside numbers may be a unit; letters before a number make it a code, as in A12."""
+    if re.search(_NO_UNIT, unit) or len(unit) > _LONGEST_UNIT:
+        return False
+    is_sign = not any(letter.isalpha() for letter in unit)
+    return side == "after" or is_sign or unit in _BEFORE
+
+
+_LONGEST_UNIT = 20
+_BEFORE = frozenset(
+    [
+        "ca.",
+        "ca",
+        "approx.",
+        "circa",
+        "env.",
+        "eur",
+        "usd",
+        "chf",
+        "gbp",
+        "cad",
+        "aud",
+        "jpy",
+        "sek",
+        "nok",
+        "dkk",
+        "pln",
+        "czk",
+        "huf",
+        "fr.",
+        "fr",
+        "rs",
+        "rs.",
+        "kr",
+        "kr.",
+        "us$",
+        "r$",
+    ]
+)
+
+
+def _mask(units: pa.Array, unit: str) -> NDArray[np.bool_]:
+    return np.asarray(pc.equal(units, unit).fill_null(False), dtype=bool)
+
+
+def _as_numbers(view: ColumnView, texts: pa.Array) -> tuple[dict[str, str], Covered]:
+    """Return the marks by which most texts are numbers, other than a decimal point, and what they cover."""
+    found = [(marks, Covered.of(view, pc.match_substring_regex(texts, grouped_pattern(*marks)))) for marks in _MARKS]
+    (thousands, decimal), covered = max(found, key=lambda one: one[1].n_records)
     settings: dict[str, str] = {}
     if thousands != "\x00":
         settings["thousands"] = thousands
-    if decimal != "." and _some(texts, r",[0-9]"):
+    if decimal != "." and are_some(texts, r",[0-9]"):
         settings["decimal"] = decimal
-    marks = {"thousands": "thousands separators", "decimal": "a decimal comma"}
-    told = " with " + " and ".join(marks[name] for name in settings) if settings else ""
-    what = f"{view.share(covered.n_records)} of the records hold a number{told}{_in_the_way(view, covered)}"
-    return Finding("numbers-as-text", view.name, what, _WHY, _remedies(view, covered, settings), question=True)
+    return settings, covered
+
+
+def _marks_in_words(settings: dict[str, str]) -> str:
+    words = {
+        ("thousands", ""): "thousands separators",
+        ("decimal", ","): "a decimal comma",
+        ("decimal", "."): "a decimal point, where the file has decimal commas",
+    }
+    told = [text for (name, mark), text in words.items() if name in settings and mark in ("", settings[name])]
+    return " with " + " and ".join(told) if told else ""
+
+
+def decimal_of_file(view: ColumnView) -> str:
+    """Return the decimal mark of the file that a column is from."""
+    return view.receipt.found.decimal or "."
 
 
 def dates_as_text(view: ColumnView) -> Finding | None:
     """Find a column of texts that are dates, except for a few."""
-    texts = pc.utf8_trim_whitespace(view.texts)
-    if _may_be(texts, _ZONED):
+    texts = view.trimmed
+    if may_be(texts, _ZONED):
         return _times_of_several_zones(view, texts)
-    if not _may_be(texts, r"^[0-9]{1,4}[-./ ]?[0-9A-Za-z]{1,9}[-./ ]|^[A-Z][a-z]{2,8} [0-9]{1,2},"):
+    if not may_be(texts, r"^[0-9]{1,4}[-./ ]?[0-9A-Za-z]{1,9}[-./ ]|^[A-Z][a-z]{2,8} [0-9]{1,2},"):
         return None
-    likely = [form for form in _DATES if _may_be(texts, pattern_of(form))]
-    found = [(form, _covered(view, pc.is_valid(as_dates(texts, form)))) for form in likely]
+    likely = [form for form in _DATES if may_be(texts, pattern_of(form), _SOME)]
+    found = [(form, Covered.of(view, pc.is_valid(as_dates(texts, form)))) for form in likely]
     if not found:
         return None
     form, covered = max(found, key=lambda one: one[1].n_records)
-    if not _mostly(view, covered):
-        return None
+    if not covered.is_mostly(view):
+        return _dates_in_two_forms(view, form, covered, found)
     alike = [other for other, also in found if also.n_records == covered.n_records and other != form]
     order = "a date whose day or month may come first" if alike else f"a date ({_spelled(form)})"
-    what = f"{view.share(covered.n_records)} of the records hold {order}{_in_the_way(view, covered)}"
-    remedies = _remedies(view, covered, *({"date_format": each} for each in (form, *alike)))
-    return Finding("dates-as-text", view.name, what, _WHY, remedies, question=True)
+    what = f"{view.share(covered.n_records)} of the records hold {order}{in_the_way(view, covered)}"
+    readings = [remedy for each in (form, *alike) for remedy in as_missing(view, covered, {"date_format": each})]
+    return Finding("dates-as-text", view.name, what, _WHY, (*readings, as_category(view)), question=True)
+
+
+_SOME = 0.03  # of the different texts: a second format of dates
+
+
+def _dates_in_two_forms(
+    view: ColumnView, form: str, covered: Covered, found: list[tuple[str, Covered]]
+) -> Finding | None:
+    """Return what was found if two formats together are those of most texts, though none of them is alone."""
+    beside = [(other, covered.joined(view, also)) for other, also in found if other != form]
+    if not beside:
+        return None
+    other, both = max(beside, key=lambda one: one[1].n_records)
+    if both.n_records < _ALL * view.n_present:
+        return None
+    shares = [view.share(covered.n_records), view.share(both.n_records - covered.n_records)]
+    what = f"{shares[0]} of the records hold a date ({_spelled(form)}), and {shares[1]} one ({_spelled(other)})"
+    why = f"{_WHY}. A column is read by one format: write all of its dates in the same"
+    return Finding("dates-as-text", view.name, what, why, (as_category(view),), question=True)
 
 
 def _times_of_several_zones(view: ColumnView, texts: pa.Array) -> Finding | None:
-    covered = _covered(view, pc.match_substring_regex(texts, _ZONED))
+    covered = Covered.of(view, pc.match_substring_regex(texts, _ZONED))
     n_zones = len(offsets(texts))
-    if n_zones < 2 or not _mostly(view, covered):
+    if n_zones < 2 or not covered.is_mostly(view):
         return None
     what = f"{view.share(covered.n_records)} of the records hold a time, with {n_zones} different offsets from UTC"
     why = (
         "On which day or in which month it is depends on the offset, and a column has one. Write all times in one "
         "zone, or each as local time without an offset; read as text, they are categories"
     )
-    remedy = Remedy("column", view.name, {"kind": "nominal"})
-    return Finding("dates-as-text", view.name, what, why, (remedy,), question=True)
+    return Finding("dates-as-text", view.name, what, why, (as_category(view),), question=True)
 
 
 def near_unique_text(view: ColumnView) -> Finding | None:
@@ -133,53 +279,24 @@ def spelling_variants(view: ColumnView) -> Finding | None:
     )
 
 
-def _may_be(texts: pa.Array, pattern: str) -> bool:
-    """Return whether about half of the first different texts match a pattern, so that all should be examined."""
-    first = texts.slice(0, _SAMPLE)
-    return len(first) > 0 and (pc.sum(pc.match_substring_regex(first, pattern)).as_py() or 0) >= 0.4 * len(first)
+def _are_codes(view: ColumnView, covered: Covered) -> bool:
+    """Return whether other texts have digits too, as codes such as 12A do.
 
-
-def _some(texts: pa.Array, pattern: str) -> bool:
-    return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
-
-
-def _covered(view: ColumnView, fits: pa.Array) -> _Covered:
-    mask = np.asarray(fits.fill_null(False), dtype=bool)
-    odd = np.flatnonzero(~mask)
-    return _Covered(int(view.text_counts[mask].sum()), odd[np.argsort(-view.text_counts[odd], kind="stable")])
-
-
-def _mostly(view: ColumnView, covered: _Covered) -> bool:
-    return covered.n_records >= _MOST * view.n_present and len(covered.odd) <= _FEW and len(view.texts) > 2
-
-
-def _are_codes(texts: pa.Array, odd: NDArray[np.int64]) -> bool:
-    """Return whether other texts have digits too, as codes such as 12A do, except for errors of Excel and open classes.
-
-    An open class, such as <5, is a code among few numbers, and stands in the way of many.
+    Errors of Excel do not count; open classes, such as <5, are codes among few numbers, and stand in the way of many;
+    so do texts with digits that few records have, unless they are letters and digits alone.
     """
-    if len(odd) == 0:
-        return False
-    others = texts.take(pa.array(odd))
-    ignored = _ERROR if len(texts) - len(odd) < _MANY else f"{_ERROR}|{_OPEN}"
-    return _some(others.filter(pc.invert(pc.match_substring_regex(others, ignored))), "[0-9]")
-
-
-def _in_the_way(view: ColumnView, covered: _Covered) -> str:
-    if not len(covered.odd):
-        return ", all of those that have a text"
-    others = "one other text" if len(covered.odd) == 1 else f"{len(covered.odd)} other texts"
-    return f", and {view.share(int(view.text_counts[covered.odd].sum()))} hold {others}"
-
-
-def _remedies(view: ColumnView, covered: _Covered, *readings: dict[str, str]) -> tuple[Remedy, ...]:
-    """Return the remedies: to parse the column, if it comes from a text file, or to keep it as text."""
-    as_it_is = Remedy("column", view.name, {"kind": "nominal"})
-    if not view.has_fields:
-        return (as_it_is,)
-    odd = [str(text).strip() for text in view.texts.take(pa.array(covered.odd)).to_pylist()]
-    shown = {"null_values": odd if view.show_values else [HIDDEN] * len(odd)} if odd else {}
-    return (*(Remedy("field", view.name, {**settings, **shown}) for settings in readings), as_it_is)
+    others = view.trimmed.take(pa.array(covered.odd))
+    has_digit = pc.match_substring_regex(others, "[0-9]")
+    n_numbers = len(view.texts) - len(covered.odd)
+    ignored = _ERROR if n_numbers < _MANY else f"{_ERROR}|{_OPEN}"
+    coded = np.asarray(pc.and_(has_digit, pc.invert(pc.match_substring_regex(others, ignored))), dtype=bool)
+    is_plain = np.asarray(pc.match_substring_regex(others, r"^[\pL0-9]+$"), dtype=bool)
+    n_coded, n_plain = (int(view.text_counts[covered.odd[mask]].sum()) for mask in (coded, coded & is_plain))
+    most = _RARE * view.n_present
+    if n_plain:
+        return n_numbers < _MANY or n_plain > most / 2
+    is_of_few = len(covered.odd) <= _MOST_UNITS or len(covered.odd_forms(view)) <= _FEW_FORMS
+    return n_coded > most and (n_numbers < _MANY or not is_of_few)
 
 
 def _spelled(date_format: str) -> str:

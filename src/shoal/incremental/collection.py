@@ -238,7 +238,7 @@ class Collection:
         task = Task(job, schema, self.variant, threads, progress, self.inertial)
         cells = all_cells(task, original, space, X, self._base())
         table = Table.of(records, "pyarrow")
-        findings = column_findings(schema, original, table.has_fields)
+        findings = column_findings(schema, original, table)
         made = Prepared(schema, original, survey_weights(original, schema), findings)
         return conclude(job, table, made, space, X, cells, threads)
 

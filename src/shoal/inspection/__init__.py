@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.column_counts import Facts, count
@@ -21,7 +20,7 @@ from shoal.findings.metadata import described_kind
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
 from shoal.inspection.role_proposals import Proposal, finding_of, propose
 from shoal.job import Job
-from shoal.sources import Receipt, Table, read
+from shoal.sources import Receipt, read
 from shoal.sources.clean import printable
 from shoal.spelling import as_listed, option_name
 from shoal.typing import Labels, Progress
@@ -123,9 +122,9 @@ class Inspection:
             column.facts.name: {"kind": str(column.proposal.kind)} for column in self.columns if column.proposal.kind
         }
         for finding in self.findings:
-            codes = finding.remedies[0].settings.get("missing_codes") if finding.name == "missing-code" else None
-            if codes and HIDDEN not in codes:
-                found.setdefault(finding.column, {})["missing_codes"] = codes
+            first = finding.remedies[0] if finding.question else None
+            if first is not None and first.place == "column" and HIDDEN not in str(first.settings):
+                found[finding.column] = {**first.settings, **found.get(finding.column, {})}
         return found
 
     @property
@@ -287,7 +286,7 @@ def inspect(
     for name in source.names:
         values = source.load([name])[name]
         facts, codes = count(name, values)
-        view = _view(source, name, values, show_values)
+        view = ColumnView.of(source, name, values, show_values)
         findings = findings_of(view)
         proposal = _proposal(facts, view, findings)
         found.append(InspectedColumn(facts, proposal, tuple(_with_role(findings, finding_of(facts, proposal)))))
@@ -311,19 +310,13 @@ def inspect(
     )
 
 
-def _view(source: Table, name: str, values: pa.ChunkedArray, show_values: bool) -> ColumnView:
-    """Return one column as the findings take it."""
-    described = None if source.labels is None else source.labels.of_column(name)
-    mixed = source.receipt.mixed.get(name, {})
-    return ColumnView(name, values, source.has_fields, described, show_values, mixed)
-
-
 def _with_role(findings: list[Finding], about_role: Finding | None) -> list[Finding]:
     """Add findings about the role. An identifier is dropped, so findings about its reading do not matter."""
     is_explained = any(finding.name == "near-unique-text" for finding in findings)
     if about_role is None or (is_explained and about_role.name == "identifier"):
         return findings
-    return [about_role, *(finding for finding in findings if not finding.question)]
+    left = [finding for finding in findings if not finding.question and finding.name != "repeats-of-identifiers"]
+    return [about_role, *left]
 
 
 def _proposal(facts: Facts, view: ColumnView, findings: list[Finding]) -> Proposal:

@@ -1,10 +1,11 @@
 """Job checks: a job is validated against its table, once, before the partition."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.aggregate import check_random_aggregation
 from shoal.arrays import as_cell_size
@@ -12,16 +13,17 @@ from shoal.columns.categories import coded
 from shoal.columns.coarse.layout import check_intervals
 from shoal.columns.coarse.schema import with_coarse_values
 from shoal.columns.prepare import n_with_named_values, prepare, refuse_without_effect
-from shoal.columns.schema import Column, Kind, Schema, natural_kind
+from shoal.columns.schema import POSITIONS, Column, Kind, Schema, natural_kind
 from shoal.constraints.ncp_cells import check_objective
 from shoal.constraints.steering import check_steering, check_values
 from shoal.errors import ParameterError, SchemaError
 from shoal.findings import ColumnView, Finding, ask, check_accepted, findings_of
 from shoal.findings.metadata import described_schema
+from shoal.findings.numbers import codes_at
 from shoal.job import Job
 from shoal.job.engines import ENGINES, LIMITED
 from shoal.models.table_columns import check_models
-from shoal.sources import Table, ValueLabels
+from shoal.sources import Source, Table
 from shoal.spelling import setting
 from shoal.typing import Vector
 
@@ -51,15 +53,42 @@ def prepared(job: Job, table: Table) -> Prepared:
     as_cell_size(job.k, table.n_records)
     needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
     given = table.load(list(needed))
+    schema = with_found_codes(schema, given)
     original = prepare(given, schema, job.missing)
     refuse_without_effect(n_with_named_values(given, original, schema))
     original = coded(original, schema)
     schema = with_coarse_values(schema, original, job.k)
     check_values(original, schema, job.steer, job.missing)
     weights = survey_weights(original, schema)
-    findings = column_findings(schema, original, table.has_fields, table.labels, table.receipt.mixed)
+    findings = column_findings(schema, original, table)
     ask(findings, job.accept, job.strict)
     return Prepared(schema, original, weights, findings)
+
+
+def with_found_codes(schema: Schema, given: pa.Table) -> Schema:
+    """Return the schema with values in place of missing codes that are named by their position."""
+    columns = [
+        _with_found_codes(column, given[column.name]) if column.names_positions else column for column in schema.columns
+    ]
+    return replace(schema, columns=tuple(columns))
+
+
+def _with_found_codes(column: Column, values: pa.ChunkedArray) -> Column:
+    apart = codes_at(ColumnView(column.name, values))
+    codes: list[Any] = []
+    for entry in column.settings.missing_codes:
+        if entry not in POSITIONS:
+            codes.append(entry)
+        elif entry not in apart:
+            raise SchemaError(
+                f"The {entry} value of column {column.name!r} is to be a missing code, but it does not lie apart from "
+                "the others, so that it may be a value like them. Give the code itself, or leave the setting out."
+            )
+        elif column.kind is Kind.DATE:
+            codes.append(str(pc.min_max(values)["min" if entry == POSITIONS[0] else "max"].as_py()))
+        else:
+            codes += [int(value) if value == int(value) else float(value) for value in apart[entry]]
+    return replace(column, settings=column.settings.model_copy(update={"missing_codes": tuple(codes)}))
 
 
 def check_memory(job: Job) -> None:
@@ -147,19 +176,12 @@ def refuse_link(job: Job, what: str) -> None:
         )
 
 
-def column_findings(
-    schema: Schema,
-    original: pa.Table,
-    has_fields: bool,
-    labels: ValueLabels | None = None,
-    mixed: Mapping[str, Mapping[str, int]] | None = None,
-) -> list[Finding]:
+def column_findings(schema: Schema, original: pa.Table, source: Source | None = None) -> list[Finding]:
     """Return the findings about the prepared quasi-identifiers, except those that their settings resolve."""
     found = []
     for column in schema.quasi:
-        about = None if labels is None else labels.of_column(column.name)
-        types = (mixed or {}).get(column.name, {})
-        view = ColumnView(column.name, original[column.name], has_fields, about, mixed=types)
+        values = original[column.name]
+        view = ColumnView(column.name, values) if source is None else ColumnView.of(source, column.name, values)
         found += [finding for finding in findings_of(view) if not _is_settled(finding, column)]
     return found
 

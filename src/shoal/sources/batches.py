@@ -102,14 +102,16 @@ def open_batches(source: Any, **reading: Any) -> Batches:
 
     files = replace(files, are_named=in_names is not None)
     n_records = sum(parts.n_records for parts in found)
+    options = kind.in_parts.options
     if kind.skips or not how.skips:
-        return Batches(types, n_records, kind.name, files, found[0].receipt, _read=read_all)
+        return Batches(types, n_records, kind.name, files, found[0].receipt, options=options, _read=read_all)
     first = Skipping(how, types.names)
     for _ in first.of_tables(read_all, first.columns or types.names[:1]):
         pass
     first.check()
     return Batches(
         *(types, n_records - first.n_left_out, kind.name, files, first.noted(found[0].receipt)),
+        options=options,
         _read=lambda wanted: Skipping(how, types.names).of_tables(read_all, wanted),
     )
 

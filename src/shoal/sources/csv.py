@@ -130,8 +130,15 @@ class CsvFile:
         """Return how the file was read, with what was decided on its columns."""
         dialect = {"delimiter": self.delimiter, "encoding": self.encoding, "quote": self.quote}
         # Marks and formats for all columns stand with the columns that were read by them.
-        every = {**dialect, "header": self.has_header, "thousands": None, "date_format": None, **found._asdict()}
-        return Receipt(self.given, self.given.model_copy(update=every))
+        every: dict[str, Any] = {
+            **dialect,
+            "header": self.has_header,
+            "thousands": None,
+            "date_format": None,
+            "unit": None,
+        }
+        every |= {"decimal": found.decimal, "fields": found.fields}
+        return Receipt(self.given, self.given.model_copy(update=every), thousandths=found.thousandths)
 
     def texts(self, wanted: Sequence[str], at_once: int = _AT_ONCE, longest: int | None = None) -> Iterator[pa.Table]:
         """Yield columns of text, of about `at_once` bytes of the file at a time.
@@ -321,7 +328,7 @@ _ENDINGS = (".csv", ".tsv", ".txt")
 _OPTIONS = frozenset(
     {
         *("delimiter", "encoding", "decimal", "quote", "null_values", "header", "names", "thousands", "date_format"),
-        *("fields", "max_unpacked_gb"),
+        *("unit", "fields", "max_unpacked_gb"),
     }
 )
 CSV = Format(

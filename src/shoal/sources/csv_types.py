@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from shoal import kernels
 from shoal.errors import FileError, listed
 from shoal.sources.clean import nulled
-from shoal.sources.reading import FieldReading
-from shoal.sources.text_values import as_dates, grouped_pattern, ungrouped, without_nulls
+from shoal.sources.reading import FieldReading, Side
+from shoal.sources.text_values import as_dates, grouped_pattern, split_unit, ungrouped, without_nulls
 from shoal.spelling import setting
 
 _WHOLE = r"^-?[0-9]+$"
@@ -36,6 +36,9 @@ class Values(NamedTuple):
 
 
 MARK, FINITE, NOT_WHOLE, BEYOND = "decimal mark", "finite number", "not a whole number", "whole number beyond 64 bits"
+NOT_THREE = "not one to three digits before the mark and three after it"
+_UNIT = "unit "  # before a unit that was seen
+_THREE = r"^-?[1-9][0-9]{0,2}[.,][0-9]{3}$"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,9 @@ class Attempt:
     date_format: str | None = None
     """Format of the dates, if one was given."""
 
+    unit: Side | None = None
+    """Side of the numbers on which their unit is."""
+
     def read_all(self, text: pa.ChunkedArray) -> Values | None:
         """Return all values of a column, None if they are not of the type."""
         found = self.read(text)
@@ -68,14 +74,26 @@ class Attempt:
     def by(self, seen: frozenset[str]) -> FieldReading:
         """Return the marks and the format by which values are read; the decimal mark only if one of them has it."""
         decimal = self.mark if MARK in seen else None
-        return FieldReading(decimal=decimal, thousands=self.thousands, date_format=self.date_format)
+        return FieldReading(decimal=decimal, thousands=self.thousands, date_format=self.date_format, unit=self.unit)
+
+
+class ReadBy(NamedTuple):
+    """How the values of a column were read: marks, format of dates; and whether all numbers are like 7.920."""
+
+    settings: FieldReading = FieldReading()
+    are_thousandths: bool = False
+
+    @staticmethod
+    def of(attempt: Attempt, seen: frozenset[str]) -> "ReadBy":
+        """Return how an attempt has read values among which this was seen."""
+        return ReadBy(attempt.by(seen), MARK in seen and NOT_THREE not in seen and attempt.thousands is None)
 
 
 class Typed(NamedTuple):
-    """A typed column, and the marks or the format of dates by which its values were read."""
+    """A typed column, and how its values were read."""
 
     column: pa.ChunkedArray
-    by: FieldReading = FieldReading()
+    by: ReadBy = ReadBy()
 
 
 class TypesFound(NamedTuple):
@@ -83,6 +101,7 @@ class TypesFound(NamedTuple):
 
     decimal: str
     fields: dict[str, FieldReading]
+    thousandths: frozenset[str]
 
 
 def infer(
@@ -143,9 +162,10 @@ class Types:
 
 
 def _found(
-    by: Mapping[str, FieldReading], whole_file: FieldReading, own: Mapping[str, FieldReading], path: str, n_records: int
+    read_by: Mapping[str, ReadBy], whole_file: FieldReading, own: Mapping[str, FieldReading], path: str, n_records: int
 ) -> TypesFound:
     """Return what was decided; raise if columns contradict each other, or a format for all of them has no effect."""
+    by = {name: found.settings for name, found in read_by.items()}
     of_all = {name: found for name, found in by.items() if not own[name].is_typed}
     mark = _one_mark({name: found.decimal for name, found in of_all.items()}, whole_file, path)
     if whole_file.date_format and n_records and not any(found.date_format for found in of_all.values()):
@@ -156,7 +176,8 @@ def _found(
         )
     fields = {name: found.model_copy(update={"null_values": own[name].null_values}) for name, found in by.items()}
     nothing = FieldReading()
-    return TypesFound(mark, {name: found for name, found in fields.items() if found != nothing})
+    thousandths = frozenset(name for name, found in read_by.items() if found.are_thousandths)
+    return TypesFound(mark, {name: found for name, found in fields.items() if found != nothing}, thousandths)
 
 
 class _ColumnType:
@@ -167,7 +188,7 @@ class _ColumnType:
         self._first: list[str] = []
         self._n_records, self._is_late = 0, False
         self.attempt: Attempt | None = None
-        self.type, self.by = pa.string(), FieldReading()
+        self.type, self.by = pa.string(), ReadBy()
 
     def see(self, text: pa.ChunkedArray) -> None:
         """Rule out types by the next values."""
@@ -205,7 +226,7 @@ class _ColumnType:
         for attempt, seen in self._seen.items() if self._first else ():
             begin = attempt.read_all(first)
             if begin is not None and attempt.holds(seen):
-                self.attempt, self.by = attempt, attempt.by(seen)
+                self.attempt, self.by = attempt, ReadBy.of(attempt, seen)
                 self.type = pa.float64() if MARK in seen else begin.column.type
                 return
 
@@ -266,7 +287,7 @@ def _typed(text: pa.ChunkedArray, attempts: Sequence[Attempt]) -> Typed:
     for attempt in attempts if len(first) else ():
         # The first few values rule out most types; only the remaining types are tried on all, where failing is slow.
         if attempt.read_all(first) is not None and (found := attempt.read_all(present)) is not None:
-            return Typed(found.column, attempt.by(found.seen))
+            return Typed(found.column, ReadBy.of(attempt, found.seen))
     return Typed(text)
 
 
@@ -286,7 +307,7 @@ def _attempts(own: FieldReading, whole_file: FieldReading) -> list[Attempt]:
     """Return the types to try on a column: those that its own options specify, or else all, those given first."""
     how = own.over(whole_file)
     if own.is_typed:
-        return [*_dates_of(own), *(_numbers(how) if own.thousands or own.decimal else ())]
+        return [*_dates_of(own), *(_numbers(how) if own.is_number else ())]
     return [*_dates_of(how), *_numbers(how), Attempt(_booleans), _DATES, *_TIMESTAMPS]
 
 
@@ -298,7 +319,24 @@ def _dates_of(how: FieldReading) -> list[Attempt]:
 def _numbers(how: FieldReading) -> list[Attempt]:
     """Return the types of numbers to try."""
     grouped = [_grouped(how.thousands, how.decimal_mark or ".")] if how.thousands else []
-    return [*grouped, Attempt(_wholes), *(_reals(mark) for mark in how.decimal_mark or ".,")]
+    plain = [*grouped, Attempt(_wholes), *(_reals(mark) for mark in how.decimal_mark or ".,")]
+    return plain if how.unit is None else [*plain, *(_with_unit(attempt, how.unit) for attempt in plain)]
+
+
+def _with_unit(attempt: Attempt, side: Side) -> Attempt:
+    """Return an attempt to parse numbers with the same unit on one side of them, or none."""
+
+    def read(text: pa.ChunkedArray) -> Values | None:
+        numbers, units = split_unit(text, side)
+        found = attempt.read(numbers) if numbers.null_count == text.null_count else None
+        named = {_UNIT + unit for unit in pc.unique(units).drop_null().to_pylist() if unit}
+        return None if found is None else Values(found.column, found.seen | named)
+
+    def holds(seen: frozenset[str]) -> bool:
+        units = frozenset(entry for entry in seen if entry.startswith(_UNIT))
+        return len(units) <= 1 and attempt.holds(seen - units)
+
+    return Attempt(read, holds, attempt.mark, thousands=attempt.thousands, unit=side)
 
 
 def _refuse_unread(parts: Iterable[pa.ChunkedArray], how: FieldReading, name: str) -> None:
@@ -311,8 +349,14 @@ def _refuse_unread(parts: Iterable[pa.ChunkedArray], how: FieldReading, name: st
         if not n_odd and odd.any():
             first = n_before + int(odd.argmax())
         n_odd, n_before = n_odd + int(odd.sum()), n_before + len(odd)
+    if not n_odd and how.unit is not None:
+        raise FileError(
+            f"Column {name!r} is specified to hold numbers with a unit {how.unit} them, but it holds several units. "
+            "Convert its numbers to one unit first, or leave the setting out."
+        )
     if n_odd:
         what = "dates of this format" if how.date_format else "numbers with these marks"
+        what = what if how.unit is None else f"numbers with a unit {how.unit} them"
         raise FileError(
             f"Column {name!r} is specified to hold {what}, but {n_odd:,} of its values do not match, the first in "
             f"record {first}. Give the right format or marks, or, if these values stand for missing ones, "
@@ -324,7 +368,7 @@ def _fits(text: pa.ChunkedArray, how: FieldReading) -> pa.ChunkedArray:
     """Return which values match the options of the column."""
     if how.date_format:
         return pc.is_valid(as_dates(text, how.date_format))
-    trimmed = pc.utf8_trim_whitespace(text)
+    trimmed = pc.utf8_trim_whitespace(text) if how.unit is None else split_unit(text, how.unit)[0]
     return pc.match_substring_regex(trimmed, grouped_pattern(how.thousands or " ", how.decimal_mark or "."))
 
 
@@ -365,7 +409,7 @@ def _reals(mark: str) -> Attempt:
     """Return an attempt to parse numbers with this decimal mark."""
 
     def read(text: pa.ChunkedArray) -> Values | None:
-        text = pc.ascii_trim_whitespace(text)
+        given = text = pc.ascii_trim_whitespace(text)
         marked = _some(pc.match_substring(text, mark))
         if mark == ",":
             if _some(pc.match_substring(text, ".")):
@@ -376,7 +420,7 @@ def _reals(mark: str) -> Attempt:
             return None
         seen = {FINITE} if _some(pc.is_finite(found)) else set()
         if marked:
-            seen.add(MARK)
+            seen |= {MARK} if _are_thousandths(given) else {MARK, NOT_THREE}
         elif not _all(pc.match_substring_regex(text, _WHOLE)):
             seen.add(NOT_WHOLE)
         elif _cast(text, pa.int64()) is None:
@@ -388,6 +432,11 @@ def _reals(mark: str) -> Attempt:
         return FINITE in seen and (BEYOND not in seen or bool({MARK, NOT_WHOLE} & seen))
 
     return Attempt(read, holds, mark, reads_wholes=True)
+
+
+def _are_thousandths(text: pa.ChunkedArray) -> bool:
+    """Return whether all are written like 7.920; the first ones rule out most columns."""
+    return all(_all(pc.match_substring_regex(part, _THREE)) for part in (text.slice(0, _N_EARLY), text))
 
 
 def _has_codes(text: pa.ChunkedArray) -> bool:

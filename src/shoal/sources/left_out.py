@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.sources.clean import check_wanted
 from shoal.sources.reading import Reading, Receipt
+from shoal.sources.text_values import is_among
 from shoal.spelling import name_and_value, named, number, setting
 
 
@@ -142,7 +143,7 @@ def _has(values: pa.ChunkedArray, value: str) -> NDArray[np.bool_]:
         found = pc.equal(values.cast(kind, safe=False), pa.scalar(wanted, kind))
         return np.asarray(pc.fill_null(found, False))
     texts = values if is_text else _texts(values)
-    return np.asarray(pc.fill_null(pc.equal(pc.utf8_trim_whitespace(texts), value.strip()), False))
+    return np.asarray(pc.fill_null(is_among(texts, [value.strip()]), False))
 
 
 def _texts(values: pa.ChunkedArray) -> pa.ChunkedArray:

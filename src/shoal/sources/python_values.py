@@ -19,6 +19,7 @@ from shoal.sources.csv_types import typed_field
 from shoal.sources.left_out import Skipping
 from shoal.sources.nested import text_of
 from shoal.sources.reading import FieldReading, Reading, Receipt
+from shoal.sources.text_values import is_among
 
 _EXACT = 2**53
 _WORDS = {
@@ -96,8 +97,9 @@ def _cell_column(name: str, cells: Sequence[Any], how: FieldReading, of_sheet: b
 def _with_missing(cells: Sequence[Any], null_values: Sequence[str] | None, of_sheet: bool) -> Sequence[Any]:
     """Return the cells with None in place of null values and, in a spreadsheet, of empty texts."""
     if null_values:
-        nulls = {*null_values}
-        cells = [None if type(cell) is str and cell.strip() in nulls else cell for cell in cells]
+        texts = pa.chunked_array([[cell if type(cell) is str else None for cell in cells]], pa.string())
+        is_null = is_among(texts, null_values).to_pylist()
+        cells = [None if null else cell for cell, null in zip(cells, is_null, strict=True)]
     return [None if cell == "" else cell for cell in cells] if of_sheet else cells
 
 

@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError
 from shoal.errors import ParameterError
 from shoal.settings import Number, Settings, Whole, validated
 from shoal.sources.clean import check_wanted
-from shoal.sources.text_values import pattern_of
+from shoal.sources.text_values import FORM, pattern_of
 from shoal.spelling import as_listed, name_and_value, named
 
 Decider = Literal["column", "file", "reader"]
@@ -113,6 +113,17 @@ def _is_listed(value: object) -> bool:
 
 Rows = Annotated[str, BeforeValidator(_rows)]
 Conditions = Annotated[tuple[str, ...], BeforeValidator(_conditions)]
+
+
+def _without_forms(given: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if given and any(entry.startswith(FORM) for entry in given):
+        raise _refused("a form (form:..) is given for one column, as in COLUMN=form:a 9")
+    return given
+
+
+Side = Literal["before", "after"]
+"""Where the unit of a number is."""
+
 Strings = Annotated[tuple[str, ...], BeforeValidator(_strings)]
 Character = Annotated[str, AfterValidator(_one_character)]
 Quote = Annotated[str, AfterValidator(lambda given: given and _one_character(given))]
@@ -128,22 +139,31 @@ class FieldReading(Settings):
     Attributes
     ----------
     null_values : tuple of str
-        Strings that mean a missing value, quoted or not.
+        Strings that mean a missing value, quoted or not; ``form:a 9`` means all strings of this form
+        (`shoal.sources.text_values.forms_of`).
     decimal, thousands : str
         Decimal mark and thousands separator of numbers.
     date_format : str
         Format of dates, as in ``%d.%m.%Y``. Dates in ISO 8601 need none.
+    unit : {"before", "after"}
+        On which side of the numbers their unit is; it has to be the same for all that have one.
     """
 
-    null_values: Strings | None = Field(None, description="texts that stand for a missing value")
+    null_values: Strings | None = Field(None, description="texts that stand for a missing value, or form:a 9")
     decimal: DecimalMark | None = Field(None, description="decimal point or comma")
     thousands: Thousands | None = Field(None, description="mark between thousands")
     date_format: DateFormat | None = Field(None, description="format of dates, such as %d.%m.%Y")
+    unit: Side | None = Field(None, description="side of the numbers on which their unit is, before or after")
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it specifies how numbers are written."""
+        return not (self.decimal is None and self.thousands is None and self.unit is None)
 
     @property
     def is_typed(self) -> bool:
         """Whether it specifies the type, number or date, and not only null values."""
-        return not (self.decimal is None and self.thousands is None and self.date_format is None)
+        return self.is_number or self.date_format is not None
 
     @property
     def decimal_mark(self) -> str | None:
@@ -175,8 +195,10 @@ class Reading(Settings):
         None,
         description="around fields of a CSV file that hold the delimiter; empty if none is, by default a double quote",
     )
-    null_values: Strings | None = Field(
-        None, description="texts of a CSV, Excel or NDJSON file that mean missing, beside an empty field"
+    null_values: Annotated[Strings | None, AfterValidator(_without_forms)] = Field(
+        None,
+        description="texts of a CSV, Excel or NDJSON file that mean missing, beside an empty field; of one column also "
+        "form:a 9, for all texts of letters, a blank and digits",
     )
     header: bool | None = Field(
         None, description="the first line of a CSV file is a header though it looks like a record"
@@ -190,8 +212,12 @@ class Reading(Settings):
     date_format: DateFormat | None = Field(
         None, description="format of dates in a CSV file, such as %d.%m.%Y, beside ISO 8601"
     )
+    unit: Side | None = Field(
+        None, description="unit of numbers in a CSV file, which is the same in a column: before or after them"
+    )
     fields: dict[str, FieldReading] = Field(
-        {}, description="null_values, decimal, thousands, date_format of a column, all of whose values have to match"
+        {},
+        description="null_values, decimal, thousands, date_format, unit of a column, all of whose values have to match",
     )
     fill_keys: bool | None = Field(None, description="keys that some lines of an NDJSON file lack are missing values")
     sheet: str | None = Field(None, description="sheet of an Excel workbook; by default its only visible one")
@@ -264,6 +290,8 @@ class Receipt:
         such as the format of its dates. A column of dates without a format was in ISO 8601, or holds dates by itself.
     mixed : mapping of str to (mapping of str to int)
         Columns that hold values of several types, and the number of values of each.
+    thousandths : frozenset of str
+        Columns all of whose numbers are written with one to three digits, a decimal mark and three digits.
     notes : tuple of str
         Notes of the reader on what the records do not show, such as hidden rows.
     left_out : ndarray of int64
@@ -273,6 +301,7 @@ class Receipt:
     given: Reading = field(default_factory=Reading)
     found: Reading = field(default_factory=Reading)
     mixed: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
+    thousandths: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     left_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), compare=False)
 

@@ -41,6 +41,8 @@ class Source:
         Labels from an SPSS, Stata or SAS file; comments on the columns of a table in a database.
     origin : Origin or None
         The database and the tables in it that were read.
+    options : frozenset of str
+        Names of the reading options that its format or database understands.
     """
 
     types: pa.Schema
@@ -50,6 +52,12 @@ class Source:
     receipt: Receipt = field(default_factory=Receipt)
     labels: ValueLabels | None = None
     origin: Origin | None = None
+    options: frozenset[str] = frozenset()
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether the texts of a column can be read in another way, as numbers or dates."""
+        return "fields" in self.options
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -96,14 +104,11 @@ class Table(Source):
     ----------
     index : tuple of str
         Columns that came from the index of a pandas frame.
-    options : frozenset of str
-        Names of the reading options that its format or database understands.
     rows : ndarray of shape (n_records,), optional
         The records of the file or frame that the table has, from 0; None for all.
     """
 
     index: tuple[str, ...] = ()
-    options: frozenset[str] = frozenset()
     rows: NDArray[np.int64] | None = None
     _load: Callable[[Sequence[str]], pa.Table] = field(kw_only=True)
     _back: Back | None = field(default=None, kw_only=True)
@@ -119,11 +124,6 @@ class Table(Source):
     def path(self) -> Path | None:
         """Path of the file; None for a frame or a database."""
         return self.files.paths[0] if self.files.paths else None
-
-    @property
-    def has_fields(self) -> bool:
-        """Whether the texts of a column can be read in another way, as numbers or dates."""
-        return "fields" in self.options
 
     @cached_property
     def arrow(self) -> pa.Table:

@@ -18,14 +18,51 @@ _MONTHS = tuple(
 )
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _HALVES = ("am", "pm")
+_NUMBER = f"(?P<number>[-+]?[0-9]+(?:[.,'\u2019{_BLANKS}][0-9]+)*)"
+_WITH_UNIT = {"after": f"^{_NUMBER}(?P<unit>[^0-9]*)$", "before": f"^(?P<unit>[^-+0-9]*){_NUMBER}$"}
+
+
+FORM = "form:"
+"""Before a form that stands for all texts of this form, in a list of texts."""
+
+
+def forms_of(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the form of each string: a run of digits is 9, one of letters a, one of blanks a blank; marks stay.
+
+    Examples
+    --------
+    >>> forms_of(pa.chunked_array([["ca. 40", "12,5 kg", "n = 400", " 18-25 "]])).to_pylist()
+    ['a. 9', '9,9 a', 'a = 9', '9-9']
+    """
+    text = pc.utf8_trim_whitespace(text)
+    for pattern, sign in ((r"[\pL\pM]+", "a"), (r"[0-9]+", "9"), (rf"[\s{_BLANKS}]+", " ")):
+        text = pc.replace_substring_regex(text, pattern, sign)
+    return text
+
+
+def is_among(text: pa.ChunkedArray, entries: Sequence[str]) -> pa.ChunkedArray:
+    """Return which strings are in a list of texts and ``form:`` forms; surrounding whitespace is ignored."""
+    forms = [entry.removeprefix(FORM) for entry in entries if entry.startswith(FORM)]
+    found = pc.is_in(pc.utf8_trim_whitespace(text), value_set=pa.array([*entries], pa.string()))
+    return pc.or_(found, pc.is_in(forms_of(text), value_set=pa.array(forms, pa.string()))) if forms else found
 
 
 def without_nulls(text: pa.ChunkedArray, null_values: Sequence[str] | None) -> pa.ChunkedArray:
     """Return the strings with null values replaced by null; surrounding whitespace is ignored."""
-    if not null_values:
-        return text
-    is_missing = pc.is_in(pc.utf8_trim_whitespace(text), value_set=pa.array([*null_values], pa.string()))
-    return nulled(text, is_missing)
+    return nulled(text, is_among(text, null_values)) if null_values else text
+
+
+def split_unit(text: pa.ChunkedArray, side: str) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Return numbers without the unit on one side of them, and the units in lower case; null for other texts.
+
+    Examples
+    --------
+    >>> numbers, units = split_unit(pa.chunked_array([["12 kg", "1.5KG", "8", "n/a"]]), "after")
+    >>> numbers.to_pylist(), units.to_pylist()
+    (['12', '1.5', '8', None], ['kg', 'kg', '', None])
+    """
+    parts = pc.extract_regex(pc.utf8_trim_whitespace(text), _WITH_UNIT[side])
+    return pc.struct_field(parts, "number"), pc.utf8_lower(pc.utf8_trim_whitespace(pc.struct_field(parts, "unit")))
 
 
 def grouped_pattern(thousands: str, decimal: str) -> str:

@@ -226,7 +226,7 @@ def _reading(work: Work, draft: Draft, row: ColumnRow) -> list[Section]:
         return []
     given = draft.input.fields.get(row.name) if draft.input is not None else None
     fields = [field_of(FieldReading, name, given) for name in on_form(FieldReading)]
-    return sections(fields, {"How its fields are read": ("decimal", "thousands", "date_format", "null_values")})
+    return sections(fields, {"How its fields are read": ("decimal", "thousands", "unit", "date_format", "null_values")})
 
 
 def rows_of(draft: Draft, columns: list[dict[str, Any]]) -> list[ColumnRow]:
@@ -266,6 +266,9 @@ def _is_taken(draft: Draft, remedy: Remedy) -> bool:
         return given is not None and set(remedy.settings) <= given.model_fields_set
     if remedy.place == "field":
         return draft.input is not None and remedy.column in draft.input.fields
+    if remedy.place == "rows":
+        skipped = (draft.input.skip_where if draft.input is not None else None) or ()
+        return set(remedy.settings["skip_where"]) <= set(skipped)
     if remedy.place == "role":
         return all(_is_named(getattr(draft.roles, key), remedy.column) for key in remedy.settings)
     return False
@@ -292,6 +295,9 @@ def _setting_in_words(name: str, value: Any, show_values: bool) -> str:
         "other": "publish it as it is",
         "aggregate": "publish a text only where two records of a group share it",
         "fold": "ignore case and blanks",
+        "skip_where": "leave these records out",
+        "keep_zeros": "keep records with a zero apart",
+        "unit": f"read it as numbers with a unit {value} them",
         "accept": "it is right as it is",
         "date_format": f"read it as dates ({value})",
         "decimal": f"read it with “{value}” as decimal mark",

@@ -27,6 +27,7 @@ from shoal.findings import Finding, ask
 from shoal.job import Job
 from shoal.job.checks import column_findings, survey_weights
 from shoal.models.table_columns import refuse_impossible_in_whole
+from shoal.sources import Source
 from shoal.space.space import Space
 from shoal.typing import Labels, Matrix
 
@@ -118,7 +119,7 @@ class Blueprint:
     scattered: dict[int, int] = field(default_factory=dict)
 
     @staticmethod
-    def of(job: Job, schema: Schema, summary: TableSummary, *, is_csv: bool = False) -> "Blueprint":
+    def of(job: Job, schema: Schema, summary: TableSummary, source: Source | None = None) -> "Blueprint":
         """Fix everything, or raise if the job cannot be done.
 
         Parameters
@@ -129,8 +130,8 @@ class Blueprint:
             As for `TableSummary.of`.
         summary : TableSummary
             Of all records.
-        is_csv : bool
-            Whether the records were read from text.
+        source : Source, optional
+            Where the records were read, and how.
         """
         statistics, sample = summary
         if statistics.n_records == 0:
@@ -142,7 +143,7 @@ class Blueprint:
         schema = statistics.settled(plain_schema(schema))
         strata = Strata.of(statistics)
         refuse_small_strata(strata.sizes, strata_in_words(schema), job.k)
-        findings = column_findings(schema, sample.repeated(), is_csv)
+        findings = column_findings(schema, sample.repeated(), source)
         ask(findings, job.accept, job.strict)
         whole = statistics.distributions(schema)
         refuse_impossible_in_whole(job.models, schema, whole, statistics.n_records)

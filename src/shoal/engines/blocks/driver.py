@@ -21,6 +21,7 @@ from shoal.engines.blocks.publish import MeasuredCells, Part, publish
 from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.solve import destinations, refine_cells, solve
 from shoal.job import Job
+from shoal.sources import Source
 from shoal.typing import Labels, Vector
 
 FIT, ASSIGN, SOLVE, PUBLISH = "fit", "assign", "solve", "publish"
@@ -103,12 +104,12 @@ class Outcome(NamedTuple, Generic[Records]):
     measured: list[MeasuredCells]
 
 
-def make(engine: Engine[Records], job: Job, schema: Schema, *, is_csv: bool = False) -> Outcome[Records]:
-    """Run all stages of a job that was checked against the schema and has a seed; `is_csv` as in `Blueprint.of`."""
+def make(engine: Engine[Records], job: Job, schema: Schema, source: Source | None = None) -> Outcome[Records]:
+    """Run all stages of a job that was checked against the schema and has a seed; `source` as in `Blueprint.of`."""
 
     def fit() -> tuple[Any, Blueprint]:
         summary = engine.summarize(partial(TableSummary.of, schema=schema, seed=_seed(job)))
-        return None, Blueprint.of(job, schema, summary, is_csv=is_csv)
+        return None, Blueprint.of(job, schema, summary, source)
 
     _, fitted = engine.stage(FIT, fit)
     records, blueprint = engine.stage(ASSIGN, lambda: _in_leaves(engine, fitted))

@@ -60,6 +60,11 @@ LIMITS = (
         lambda job, schema: any(column.settings.fold for column in schema.quasi),
     ),
     Limit(
+        "missing codes by their position (smallest, largest)",
+        "which values lie apart is known only after all records; name the values",
+        lambda job, schema: any(column.names_positions for column in schema.quasi),
+    ),
+    Limit(
         "values that are true of every record (intervals, sets, ancestors, periods) and hierarchies",
         "their grids and trees are made from all records at once",
         lambda job, schema: (

@@ -97,7 +97,7 @@ def make(
     def made() -> DiskOutcome:
         while True:
             try:
-                blueprint, published, measured = driver.make(engine, job, schema, is_csv=source.kind == "csv")
+                blueprint, published, measured = driver.make(engine, job, schema, source)
                 engine.free(ASSIGN, *IN_CELLS)
                 return DiskOutcome(blueprint, published(), _n_buckets(blueprint), measured, again)
             except DamagedError as damage:
