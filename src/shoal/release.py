@@ -28,6 +28,8 @@ from shoal.constraints.linked_cells import Guards, linked_cells
 from shoal.engines.disk.disk_records import check_disk_job, execute_on_disk
 from shoal.engines.spark.spark_records import execute_on_spark, planned
 from shoal.errors import ParameterError, SchemaError
+from shoal.findings import ColumnView
+from shoal.findings.column_receipt import receipts_of
 from shoal.in_memory import RecordsInMemory, TableMeasures
 from shoal.job import Job
 from shoal.job.checks import Prepared, check_late, check_link, prepared
@@ -379,7 +381,7 @@ def _linked(job: Job, table: Table, made: Prepared) -> Plan:
 
 def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells:
     """Return cells whose equivalence classes also satisfy every model with each person counted once."""
-    schema, original, weights, _ = made
+    schema, original, weights = made.schema, made.original, made.weights
     bounds = constraints_of(original, schema, job.k, job.models)
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
 
@@ -401,7 +403,7 @@ def conclude(
     others: tuple[OfPersons, ...] = (),
 ) -> Release:
     """Make the release from the cells; raise if the recount does not confirm the guarantees."""
-    schema, original, weights, findings = made
+    schema, original, weights, findings, views = made
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
     randomized = RandomAggregation(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
     replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, randomized)})
@@ -421,7 +423,12 @@ def conclude(
     measures = TableMeasures(job, schema, space, original, weights, X, published, plain, cells, loss, threads, linking)
     records = RecordsInMemory(job, original, published, cells, verdict, threads, others=others)
     notes, labels = table.receipt.notes, table.labels
-    return Release(job, schema, space, findings, measures, records, notes, labels, linking).reviewed()
+
+    def view_of(name: str) -> ColumnView:
+        return ColumnView.of(table, name, table.load([name])[name])
+
+    receipts = receipts_of(schema, job.columns, views, view_of)
+    return Release(job, schema, space, findings, measures, records, notes, labels, linking, receipts).reviewed()
 
 
 def _with_new_identifiers(published: Published, link: str, histories: Histories, seed: int) -> tuple[Table, Published]:

@@ -76,6 +76,7 @@ def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
         },
         err=err,
     )
+    facts({f"read {receipt.name}": receipt.line for receipt in release.receipts}, err=err)
     for text in release.warnings:
         click.echo(f"Warning: {text}", err=True)
 

@@ -28,8 +28,10 @@ class Facts:
         Records that are the only ones with their value, where missing counts as a value.
     length : float
         Mean length of a text; 0 if the column holds none.
+    whole : bool
+        Whether the values are whole numbers, stored as such or, as where some are missing, with decimals.
     dense : bool
-        Whether the values are whole numbers with few gaps, as record numbers are.
+        Whether they also have few gaps, as record numbers have.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Facts:
     distinct: int
     alone: int
     length: float = 0.0
+    whole: bool = False
     dense: bool = False
 
     @property
@@ -76,7 +79,8 @@ def count(name: str, values: pa.ChunkedArray) -> tuple[Facts, Labels | None]:
         distinct=int(np.count_nonzero(counts)) - (missing > 0),
         alone=int(np.count_nonzero(counts == 1)),
         length=_mean_length(values),
-        dense=_is_dense(values),
+        whole=(whole := _are_whole(values)),
+        dense=whole and _are_dense(values),
     )
     return facts, codes
 
@@ -85,9 +89,17 @@ def _mean_length(values: pa.ChunkedArray) -> float:
     return float(pc.mean(pc.utf8_length(values)).as_py() or 0) if is_text(values.type) else 0.0
 
 
-def _is_dense(values: pa.ChunkedArray) -> bool:
-    if not pa.types.is_integer(values.type):
+def _are_whole(values: pa.ChunkedArray) -> bool:
+    """Return whether numbers are whole; the first few rule out most columns."""
+    if pa.types.is_integer(values.type):
+        return True
+    if not pa.types.is_floating(values.type):
         return False
+    parts = (decoded(part).drop_null() for part in (values.slice(0, 1000), values))
+    return all(pc.all(pc.equal(part, pc.floor(part)), min_count=0).as_py() for part in parts)
+
+
+def _are_dense(values: pa.ChunkedArray) -> bool:
     ends = pc.min_max(values)
     if not ends["min"].is_valid:
         return False

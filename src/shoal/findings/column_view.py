@@ -35,6 +35,10 @@ class ColumnView:
         Whether remedies may name values of the table.
     receipt : Receipt
         How the table was read.
+    label : str or None
+        What a labelled file calls the column.
+    is_typed : bool
+        Whether the source gives its columns types, as Parquet and databases do and texts do not.
     """
 
     name: str
@@ -43,12 +47,16 @@ class ColumnView:
     description: ColumnLabels | None = None
     show_values: bool = False
     receipt: Receipt = field(default_factory=Receipt)
+    label: str | None = None
+    is_typed: bool = False
 
     @staticmethod
     def of(source: Source, name: str, values: pa.ChunkedArray, show_values: bool = False) -> "ColumnView":
         """Return the view of a column of a source."""
         about = None if source.labels is None else source.labels.of_column(name)
-        return ColumnView(name, values, source.has_fields, about, show_values, source.receipt)
+        label = None if source.labels is None else source.labels.variables.get(name)
+        typed = not source.has_fields
+        return ColumnView(name, values, source.has_fields, about, show_values, source.receipt, label, typed)
 
     @property
     def mixed(self) -> Mapping[str, int]:

@@ -15,6 +15,7 @@ from shoal.columns.schema import ColumnSettings, Kind, Role, Roles, Schema, natu
 from shoal.findings import ColumnView
 from shoal.findings.declared import is_labelled
 from shoal.sources import ColumnLabels, ValueLabels
+from shoal.sources.clean import nulled
 
 Load = Callable[[list[str]], pa.Table]
 
@@ -57,6 +58,19 @@ def described_kind(view: ColumnView) -> Kind | None:
     return Kind.NOMINAL if about.measure is None and is_labelled(view, about) else None
 
 
+def without_declared(values: pa.ChunkedArray, about: ColumnLabels | None) -> pa.ChunkedArray:
+    """Return a column with null in place of the values that its file declares missing."""
+    codes = () if about is None else declared_codes(values, about)
+    return nulled(values, pc.is_in(values, value_set=pa.array(codes, values.type))) if codes else values
+
+
+def declared_codes(values: pa.ChunkedArray, about: ColumnLabels) -> tuple[Any, ...]:
+    """Return the values of a column that its file declares missing and that occur."""
+    if not about.missing:
+        return ()
+    return tuple(sorted(value for value in pc.unique(values).drop_null().to_pylist() if about.is_missing(value)))
+
+
 def _settings(
     name: str, type_: pa.DataType, given: ColumnSettings, about: ColumnLabels, load: Load, is_quasi: bool
 ) -> dict[str, Any]:
@@ -66,8 +80,7 @@ def _settings(
     if given.kind is None and given.categories is None and natural_kind(type_) is Kind.NUMERIC:
         kind = described_kind(ColumnView(name, values, description=about))
         found |= {"kind": kind} if kind else {}
-    if is_quasi and about.missing and not given.missing_codes:
-        occurring = (value for value in pc.unique(values).drop_null().to_pylist() if about.is_missing(value))
-        codes = tuple(sorted(occurring))
+    if is_quasi and not given.missing_codes:
+        codes = declared_codes(values, about)
         found |= {"missing_codes": codes} if codes else {}
     return found

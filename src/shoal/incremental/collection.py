@@ -30,7 +30,7 @@ from shoal.incremental.repeats import content_of, overlap, record_keys
 from shoal.incremental.store import Store
 from shoal.incremental.two_stage_cells import ANY_SIZE, Task, all_cells, base_cells
 from shoal.job import Job, Late, Writing
-from shoal.job.checks import Prepared, column_findings, prepared, refuse_link, survey_weights
+from shoal.job.checks import Prepared, column_findings, column_views, prepared, refuse_link, survey_weights
 from shoal.methods import algorithm_of
 from shoal.output.destination import Destination
 from shoal.output.release import Release
@@ -238,8 +238,8 @@ class Collection:
         task = Task(job, schema, self.variant, threads, progress, self.inertial)
         cells = all_cells(task, original, space, X, self._base())
         table = Table.of(records, "pyarrow")
-        findings = column_findings(schema, original, table)
-        made = Prepared(schema, original, survey_weights(original, schema), findings)
+        views = column_views(schema, original, table)
+        made = Prepared(schema, original, survey_weights(original, schema), column_findings(schema, views), views)
         return conclude(job, table, made, space, X, cells, threads)
 
     def _base(self) -> dict[str, Any]:

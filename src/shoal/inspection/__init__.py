@@ -15,8 +15,9 @@ from shoal.columns.column_counts import Facts, count
 from shoal.columns.schema import ROLE_KEYS, Kind, Role
 from shoal.errors import ParameterError
 from shoal.findings import ColumnView, Finding, findings_of
+from shoal.findings.column_receipt import ColumnReceipt, receipt_of
 from shoal.findings.finding import HIDDEN
-from shoal.findings.metadata import described_kind
+from shoal.findings.metadata import described_kind, without_declared
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
 from shoal.inspection.role_proposals import Proposal, finding_of, propose
 from shoal.job import Job
@@ -48,11 +49,21 @@ class InspectedColumn:
         The role and the reason for it.
     findings : tuple of Finding
         What may have been misread.
+    receipt : ColumnReceipt
+        How it was read.
     """
 
     facts: Facts
     proposal: Proposal
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...]
+    receipt: ColumnReceipt
+    described: Kind | None = None
+    """The kind that the file gives it."""
+
+    @property
+    def kind(self) -> Kind | None:
+        """The kind that it has in a release as proposed."""
+        return self.proposal.kind or self.described or self.facts.kind
 
     def to_dict(self) -> dict[str, Any]:
         """Return the column as plain values, for JSON."""
@@ -60,7 +71,10 @@ class InspectedColumn:
         return {
             "name": facts.name,
             "type": str(facts.type),
-            "kind": facts.kind and str(facts.kind),
+            "kind": (kind := self.described or facts.kind) and str(kind),
+            "is_number": facts.kind is Kind.NUMERIC,
+            "label": self.receipt.label,
+            "read": self.receipt.to_dict(),
             "missing": facts.missing,
             "distinct": facts.distinct if facts.kind else None,
             "unique_share": facts.unique if facts.kind else None,
@@ -285,11 +299,14 @@ def inspect(
     together: Labels | None = None
     for name in source.names:
         values = source.load([name])[name]
+        read_view = ColumnView.of(source, name, values, show_values)
+        values = without_declared(values, read_view.description)
         facts, codes = count(name, values)
-        view = ColumnView.of(source, name, values, show_values)
+        view, kind = replace(read_view, values=values), described_kind(read_view)
         findings = findings_of(view)
         proposal = _proposal(facts, view, findings)
-        found.append(InspectedColumn(facts, proposal, tuple(_with_role(findings, finding_of(facts, proposal)))))
+        told = tuple(_with_role(findings, finding_of(facts, proposal)))
+        found.append(InspectedColumn(facts, proposal, told, receipt_of(view, kind=kind), kind))
         if codes is not None and proposal.role is Role.QUASI:
             together = codes if together is None else joined([together, codes])
         if codes is not None and proposal.role is not Role.IDENTIFIER and facts.distinct > 1 and facts.unique < MOST:
@@ -380,11 +397,12 @@ def _keep(kept: dict[str, tuple[int, NDArray[np.int32]]], name: str, distinct: i
 
 def _table(inspection: Inspection) -> list[str]:
     """Return the columns as lines of text."""
-    heads = ("column", "kind", "missing", "distinct", "unique", "proposed role", "because")
+    heads = ("column", "kind", "read as", "missing", "distinct", "unique", "proposed role", "because")
     rows = [
         (
             printable(column.facts.name),
-            str(column.proposal.kind or column.facts.kind or "-"),
+            str(column.kind or "-"),
+            printable(column.receipt.public),
             f"{column.facts.missing:,}",
             f"{column.facts.distinct:,}" if column.facts.kind else "-",
             f"{column.facts.unique:.1%}" if column.facts.kind else "-",
@@ -394,7 +412,7 @@ def _table(inspection: Inspection) -> list[str]:
         for column in inspection.columns
     ]
     widths = [max(len(row[place]) for row in (heads, *rows)) for place in range(len(heads))]
-    numbers = {2, 3, 4}
+    numbers = {3, 4, 5}
     return [
         "  ".join(
             text.rjust(width) if place in numbers else text.ljust(width)

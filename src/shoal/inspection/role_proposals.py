@@ -94,7 +94,7 @@ def _name_says(topic: Topic) -> str:
 
 def _can_number(facts: Facts) -> bool:
     """Return whether it may be a number of persons; amounts with decimals are not."""
-    return is_text(facts.type) or pa.types.is_integer(facts.type) or pa.types.is_dictionary(facts.type)
+    return is_text(facts.type) or facts.whole or pa.types.is_dictionary(facts.type)
 
 
 def _by_counts(facts: Facts) -> Proposal | None:
@@ -109,7 +109,7 @@ def _by_counts(facts: Facts) -> Proposal | None:
 
 
 def _quasi(facts: Facts, topics: set[Topic]) -> Proposal:
-    coded = pa.types.is_integer(facts.type) and is_code(facts.name)
+    coded = facts.whole and is_code(facts.name)
     kind = Kind.NOMINAL if coded else None
     if Topic.KNOWN in topics:
         reason = _name_says(Topic.KNOWN)

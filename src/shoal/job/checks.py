@@ -1,5 +1,6 @@
 """Job checks: a job is validated against its table, once, before the partition."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -37,6 +38,8 @@ class Prepared(NamedTuple):
     """Survey weights, if there are any."""
     findings: list[Finding]
     """Findings about the quasi-identifiers that are accepted or need no answer."""
+    views: dict[str, ColumnView]
+    """The quasi-identifiers as they were examined."""
 
 
 def prepared(job: Job, table: Table) -> Prepared:
@@ -60,9 +63,10 @@ def prepared(job: Job, table: Table) -> Prepared:
     schema = with_coarse_values(schema, original, job.k)
     check_values(original, schema, job.steer, job.missing)
     weights = survey_weights(original, schema)
-    findings = column_findings(schema, original, table)
+    views = column_views(schema, original, table)
+    findings = column_findings(schema, views)
     ask(findings, job.accept, job.strict)
-    return Prepared(schema, original, weights, findings)
+    return Prepared(schema, original, weights, findings, views)
 
 
 def with_found_codes(schema: Schema, given: pa.Table) -> Schema:
@@ -176,13 +180,19 @@ def refuse_link(job: Job, what: str) -> None:
         )
 
 
-def column_findings(schema: Schema, original: pa.Table, source: Source | None = None) -> list[Finding]:
+def column_views(schema: Schema, original: pa.Table, source: Source | None = None) -> dict[str, ColumnView]:
+    """Return the prepared quasi-identifiers as they are examined, with what their source says of them."""
+    names = [column.name for column in schema.quasi]
+    if source is None:
+        return {name: ColumnView(name, original[name], is_typed=True) for name in names}
+    return {name: ColumnView.of(source, name, original[name]) for name in names}
+
+
+def column_findings(schema: Schema, views: Mapping[str, ColumnView]) -> list[Finding]:
     """Return the findings about the prepared quasi-identifiers, except those that their settings resolve."""
     found = []
     for column in schema.quasi:
-        values = original[column.name]
-        view = ColumnView(column.name, values) if source is None else ColumnView.of(source, column.name, values)
-        found += [finding for finding in findings_of(view) if not _is_settled(finding, column)]
+        found += [finding for finding in findings_of(views[column.name]) if not _is_settled(finding, column)]
     return found
 
 

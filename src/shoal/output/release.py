@@ -23,6 +23,7 @@ from shoal.columns.schema import Schema, as_names
 from shoal.constraints.histories import Linking
 from shoal.errors import ShoalWarning
 from shoal.findings import SINGLE_VALUES, Finding, ask
+from shoal.findings.column_receipt import ColumnReceipt
 from shoal.job import BoundEffort, Job, Order, Writing
 from shoal.job.checks import check_bound
 from shoal.job.engines import beyond
@@ -200,6 +201,8 @@ class Release:
         Labels that the original file gives to columns and values.
     linking : Linking or None
         What became of the persons and their records, if these stay linked.
+    receipts : sequence of ColumnReceipt
+        How each column was read.
     """
 
     job: Job
@@ -211,6 +214,7 @@ class Release:
     notes: tuple[str, ...] = ()
     value_labels: ValueLabels | None = None
     linking: Linking | None = None
+    receipts: Sequence[ColumnReceipt] = ()
 
     def __repr__(self) -> str:
         verdict = self.verdict
@@ -315,7 +319,7 @@ class Release:
     @cached_property
     def measures(self) -> dict[str, Any]:
         """Loss, risk, utility and attacks as plain values; they describe the original too, so they are internal."""
-        return self.measured.to_dict()
+        return {"reading": [receipt.to_dict() for receipt in self.receipts], **self.measured.to_dict()}
 
     @property
     def original(self) -> pa.Table:
@@ -343,7 +347,9 @@ class Release:
         labels = self.value_labels
         described = set() if labels is None else {*labels.variables, *labels.values}
         needed = [column.name for column in self.schema.published if column.name in described]
-        return codebook(self.schema, labels, self.columns.select(needed), bool(self.job.rho))
+        book = codebook(self.schema, labels, self.columns.select(needed), bool(self.job.rho))
+        read = {receipt.name: receipt.public for receipt in self.receipts}
+        return [{**entry, "read": read.get(entry["name"])} for entry in book]
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ It is small (statistics, a sample and trees of cuts), can be pickled, and is all
 rest of the table.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -23,9 +23,10 @@ from shoal.engines.blocks.forest import Forest, join_neighbours
 from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.statistics import Statistics, Strata
 from shoal.errors import ParameterError
-from shoal.findings import Finding, ask
+from shoal.findings import ColumnView, Finding, ask
+from shoal.findings.column_receipt import ColumnReceipt, receipts_of
 from shoal.job import Job
-from shoal.job.checks import column_findings, survey_weights
+from shoal.job.checks import column_findings, column_views, survey_weights
 from shoal.models.table_columns import refuse_impossible_in_whole
 from shoal.sources import Source
 from shoal.space.space import Space
@@ -103,6 +104,8 @@ class Blueprint:
         their leaves follow those of the forest.
     findings : tuple of Finding
         What was found about columns in the sample; accepted, or in no need of an answer.
+    receipts : tuple of ColumnReceipt
+        How each column was read; different values are not counted.
     """
 
     job: Job
@@ -116,6 +119,7 @@ class Blueprint:
     size: int
     forests: tuple[Forest, ...]
     findings: tuple[Finding, ...]
+    receipts: tuple[ColumnReceipt, ...]
     scattered: dict[int, int] = field(default_factory=dict)
 
     @staticmethod
@@ -143,7 +147,8 @@ class Blueprint:
         schema = statistics.settled(plain_schema(schema))
         strata = Strata.of(statistics)
         refuse_small_strata(strata.sizes, strata_in_words(schema), job.k)
-        findings = column_findings(schema, sample.repeated(), source)
+        views = column_views(schema, sample.repeated(), source)
+        findings = column_findings(schema, views)
         ask(findings, job.accept, job.strict)
         whole = statistics.distributions(schema)
         refuse_impossible_in_whole(job.models, schema, whole, statistics.n_records)
@@ -166,6 +171,7 @@ class Blueprint:
             size=size,
             forests=forests,
             findings=tuple(findings),
+            receipts=tuple(_receipts(job, schema, views, statistics, source)),
         )
 
     @property
@@ -234,6 +240,19 @@ class Blueprint:
     def scattering(self, leaf: int, n_parts: int) -> "Blueprint":
         """Return the blueprint with a leaf of equal records split into parts, whose leaves are the last ones."""
         return replace(self, scattered={**self.scattered, leaf: n_parts})
+
+
+def _receipts(
+    job: Job, schema: Schema, views: Mapping[str, ColumnView], statistics: Statistics, source: Source | None
+) -> list[ColumnReceipt]:
+    """Return how each column was read, by its type alone if it is not in the sample."""
+
+    def view_of(name: str) -> ColumnView:
+        values = pa.chunked_array([], schema[name].type)
+        return ColumnView(name, values, is_typed=True) if source is None else ColumnView.of(source, name, values)
+
+    found = receipts_of(schema, job.columns, views, view_of)
+    return [replace(each, n_missing=statistics.missing.get(each.name), n_different=None) for each in found]
 
 
 def block_size(n_dims: int, k: int, bytes_of_record: int) -> int:

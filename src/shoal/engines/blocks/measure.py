@@ -165,7 +165,7 @@ def release_in_blocks(blueprint: Blueprint, parts: Sequence[MeasuredCells], reco
     measures = BlockMeasures(blueprint, parts, lambda: records.verdict)
     try:
         release = Release(blueprint.job, blueprint.schema, blueprint.space, blueprint.findings, measures, records)
-        return release.reviewed()
+        return replace(release, receipts=blueprint.receipts).reviewed()
     except BaseException:
         records.close()
         raise

@@ -93,7 +93,7 @@ def gather(
         "explanation": explanation(verdict),
         "verdict": verdict.to_dict(),
         "done": what_was_done(release.job, release.schema, verdict, release.records.source.n_left_out, release.linking),
-        "columns": _columns(release),
+        "columns": _columns(release, form),
         "codebook": list(release.codebook),
         "class_sizes": class_sizes(verdict),
         "distributions": _distributions(release, form),
@@ -121,14 +121,16 @@ def _least(verdict: Verdict) -> int:
     return max(verdict.k or verdict.smallest, 2)
 
 
-def _columns(release: "Release") -> list[dict[str, str | None]]:
+def _columns(release: "Release", form: Form) -> list[dict[str, str | None]]:
     labels = {entry["name"]: entry["label"] for entry in release.codebook}
+    read = {receipt.name: receipt.line if form == "internal" else receipt.public for receipt in release.receipts}
     return [
         {
             "name": column.name,
             "label": labels.get(column.name),
             "role": column.role.value,
             "kind": kind_in_words(column.kind),
+            "read": read.get(column.name),
             "treatment": treatment(column, bool(release.job.rho)),
         }
         for column in release.schema.columns
