@@ -23,7 +23,7 @@ help:
 	@echo "make newest     all tests with the newest, pre-releases too"
 	@echo "make r          the package for R: R CMD check, which must not even warn (Debian: r-base-core, r-cran-testthat)"
 	@echo "make windows    the tests on Windows, under Wine where that is installed; TESTS=tests/files chooses (Linux)"
-	@echo "make soak       fuzzing, random orders, secrets, damage and faults, kills; about two hours"
+	@echo "make soak       fuzzing, random orders, files with traps, secrets, damage and faults, kills; about two hours"
 	@echo "make wheel      a wheel for this machine, in dist/"
 	@echo "make clean      remove .venv and everything built"
 
@@ -102,6 +102,7 @@ SPARK_KILLS ?= 50
 soak: .venv/.ready
 	@$(PYTHON_IN_VENV) tests/fuzz/fuzz.py --seconds $(SOAK_SECONDS) --output benchmarks/results/fuzz.json
 	@$(PYTHON_IN_VENV) tests/soak/rounds.py --seconds $(SOAK_SECONDS) --output benchmarks/results/rounds.json
+	@$(PYTHON_IN_VENV) tests/office_grammar.py --files 300
 	@$(PYTHON_IN_VENV) tests/soak/evening.py --kills 200
 	@$(PYTHON_IN_VENV) tests/soak/worker.py --seconds $(WORKER_SECONDS) --kills $(WORKER_KILLS) \
 		--out benchmarks/results/soak.json

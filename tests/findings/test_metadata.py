@@ -146,3 +146,20 @@ def test_inspect_knows_what_the_file_says(spss):
 
     assert not found["job"].findings
     assert not found["income"].findings
+
+
+def test_inspect_and_a_release_say_the_same_of_a_labelled_file(spss):
+    inspected = {column.facts.name: column for column in shoal.inspect(spss).columns}
+    release = shoal.anonymize(spss, k=5, seed=1, **ROLES)
+    lines = {receipt.name: receipt.line for receipt in release.receipts}
+
+    assert all(inspected[name].receipt.line == lines[name] for name in ROLES["quasi_identifiers"])
+    assert str(inspected["job"].kind) == "nominal"
+    assert str(inspected["school"].kind) == "ordinal"
+    assert inspected["income"].facts.missing == release.original["income"].null_count > 0
+    assert "'Occupation'" in lines["job"]
+    assert "'Occupation'" in str(shoal.inspect(spss))
+
+
+def test_an_identifier_stored_with_decimals_is_proposed_to_be_dropped(spss):
+    assert "person" in shoal.inspect(spss).roles()["identifiers"]

@@ -45,8 +45,8 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
         "k": Words("k: records that hide together, at least", wide=True),
         "missing": Words(
             "Missing values of protected columns",
-            "As a value of their own they group together: a group that has a value in most records publishes it for all "
-            "of them, also for those without one, and nothing where most have none.",
+            "As a value of their own they group together: a group most of whose records have a value publishes one for "
+            "all of them, also for those without one; where most have none, it publishes none.",
             values={"error": "are not allowed", "own-value": "are a value of their own"},
         ),
         "truthful": Words(

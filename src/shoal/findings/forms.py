@@ -29,7 +29,7 @@ _SHOWN = 3
 _WORDS = (
     "na|n/a|n\\.a\\.|#n/a|nan|null|nil|k\\. ?a\\.|missing|unknown|unbekannt|keine angabe|inconnu|desconocido|onbekend"
 )
-_MISSING = f"(?i)^({_WORDS})$|^[^\\pL0-9]+$"
+_MISSING = f"(?i)^({_WORDS})$|^[^\\pL0-9]+$|^#[A-Z]+(/0|/A)?[!?]?$"
 _SIGNS = r"[*\x{2020}\x{2021}#?~^|{}\[\]@\\!=]"
 
 

@@ -271,6 +271,8 @@ def two_scales(view: ColumnView) -> Finding | None:
     if not 1 <= factor <= 3 or high[0] - low[-1] < max(_GAP, 0.3 * max(np.ptp(low), np.ptp(high))):
         return None
     usual, moved = (low, high - factor) if n_low > n_high else (high, low + factor)
+    if np.ptp(usual) < _LEAST_SPREAD:
+        return None  # the same number, nearly
     if np.mean((moved >= usual[0] - 0.1) & (moved <= usual[-1] + 0.1)) < _MOSTLY:
         return None
     return Finding(
@@ -312,6 +314,7 @@ _NEAR = 10
 _FAR = 3.0
 _LONG = np.array([value for value in _HIGH if value >= 999], dtype=np.float64)
 _GAP = 0.3  # decades
+_LEAST_SPREAD = 0.01
 _LEAST_NUMBERED = 30
 
 

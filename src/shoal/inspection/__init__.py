@@ -305,6 +305,7 @@ def inspect(
         view, kind = replace(read_view, values=values), described_kind(read_view)
         findings = findings_of(view)
         proposal = _proposal(facts, view, findings)
+        proposal = proposal if kind is None else replace(proposal, kind=None)
         told = tuple(_with_role(findings, finding_of(facts, proposal)))
         found.append(InspectedColumn(facts, proposal, told, receipt_of(view, kind=kind), kind))
         if codes is not None and proposal.role is Role.QUASI:
