@@ -29,7 +29,7 @@ def people(n=60):
     """Return the records of a small table, names first."""
     header = ["name", "age", "zip", "sex", "income", "diagnosis"]
     records = [
-        [f"Zyxwv{i}", 20 + i * 7 % 60, 77777 + i % 5, "fm"[i % 2], 1000 + i * 37 % 900, f"qqdisease{i % 3}"]
+        [f"Zyxwv{i}", 20 + i * 7 % 60, f"D{77777 + i % 5}", "fm"[i % 2], 1000 + i * 37 % 900, f"qqdisease{i % 3}"]
         for i in range(n)
     ]
     return [header, *records]

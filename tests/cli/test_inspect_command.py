@@ -14,8 +14,8 @@ def test_it_prints_counts_and_roles_and_no_value(csv_file):
     result = shoal_command("inspect", csv_file)
 
     assert result.exit_code == 0, result.output
-    assert re.search(r"^name +nominal +0 +60 +100\.0% +identifier ", result.stdout, re.MULTILINE)
-    assert re.search(r"^diagnosis +nominal +0 +3 +0\.0% +confidential ", result.stdout, re.MULTILINE)
+    assert re.search(r"^name +nominal +text +0 +60 +100\.0% +identifier ", result.stdout, re.MULTILINE)
+    assert re.search(r"^diagnosis +nominal +text +0 +3 +0\.0% +confidential ", result.stdout, re.MULTILINE)
     assert [secret for secret in SECRETS if secret in result.output] == []
 
 

@@ -35,7 +35,7 @@ def test_the_proposed_command_keeps_how_the_file_is_read_and_runs_once_its_quest
 
     assert "--encoding cp1252" in line
     assert "--thousands lohn=." in line
-    assert settled.strip() == "--date-format geboren=%d.%m.%Y --null-values geboren=VALUE"
+    assert settled.strip() == "--date-format geboren=%d.%m.%Y --null-values 'geboren=form:a. a.'"
     assert "k. A." not in asked.output
     assert "geboren=k. A." in command
     assert result.exit_code == 0, result.output

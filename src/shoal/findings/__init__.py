@@ -7,6 +7,8 @@ refuses those whose likely reading would publish values of single persons or ave
 import json
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+
 from shoal.errors import ParameterError, SchemaError, did_you_mean
 from shoal.findings.column_view import ColumnView
 from shoal.findings.declared import labelled_values, mixed_types
@@ -130,7 +132,8 @@ def findings_of(view: ColumnView) -> list[Finding]:
     >>> [found.name for found in findings_of(walls)]
     ['codes']
     """
-    found = {name: finding for name, look in FINDINGS.items() if (finding := look(view)) is not None}
+    with np.errstate(over="ignore", invalid="ignore"):  # distances between the largest numbers
+        found = {name: finding for name, look in FINDINGS.items() if (finding := look(view)) is not None}
     explained = {other for name in found for other in _EXPLAINS.get(name, ())}
     return [finding for name, finding in found.items() if name not in explained]
 

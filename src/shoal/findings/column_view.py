@@ -16,7 +16,7 @@ from shoal.columns.schema import Kind, is_text, natural_kind, value_type
 from shoal.sources import ColumnLabels, Receipt, Source
 from shoal.sources.text_values import forms_of
 
-_MOST_COUNTED = 1_000_000  # range of whole numbers that are counted rather than sorted
+_MOST_COUNTED = 1_000_000  # whole numbers up to this size are counted rather than sorted
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ class ColumnView:
         """The different numbers, ascending, and the number of records with each."""
         found = self.numbers
         low, high = (found.min(), found.max()) if len(found) else (0.0, 0.0)
-        if not len(found) or high - low > _MOST_COUNTED or not self.are_whole:
+        if not len(found) or max(abs(low), abs(high)) > _MOST_COUNTED or not self.are_whole:
             values, counts = np.unique(found, return_counts=True)
             return values, counts
         counts = np.bincount((found - low).astype(np.int64))

@@ -47,7 +47,7 @@ def codes(view: ColumnView) -> Finding | None:
     if len(values) == 1 or is_one_or_none:
         return None
     if named:
-        return _codes(view, str(len(values)), ", and its name suggests codes", True)
+        return _codes(view, str(len(values)), ", and its name suggests codes", 0.0 not in values)
     has_gaps = _has_gaps(values) and len(view.numbers) >= _OFTEN * len(values)
     if is_count(view.name):
         return _codes(view, str(len(values)), ", with gaps between them", False) if has_gaps else None
