@@ -107,7 +107,9 @@ def check_memory(job: Job) -> None:
 def check_stream(job: Job) -> None:
     """Raise if a job is one of a stream."""
     if job.stream is not None:
-        raise ParameterError("The job has a table [stream], so it is one for `shoal stream` or `shoal worker`.")
+        raise ParameterError(
+            "The job has a table [stream], so it is one for `shoal stream`, `shoal worker` or shoal.spark.stream."
+        )
 
 
 def check_late(job: Job) -> None:
