@@ -8,7 +8,9 @@ TESTS = Path(__file__).parent
 EXAMPLES = TESTS.parent / "examples"
 
 
-@pytest.mark.parametrize("name", ["hospital_release", "linked_visits", "steered_visits", "survey_weights"])
+@pytest.mark.parametrize(
+    "name", ["hospital_release", "linked_visits", "steered_visits", "survey_weights", "yearly_survey"]
+)
 def test_an_example_runs_in_an_empty_folder_without_a_warning(name, tmp_path):
     arguments = [sys.executable, "-W", "error", EXAMPLES / f"{name}.py"]
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True)

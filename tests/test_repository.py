@@ -28,7 +28,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 ROOMS = [
     *("system", "interrupts", "spelling", "errors", "passwords", "distribution", "typing", "progress", "files"),
     *("arrays", "kernels", "settings", "sources", "datasets", "columns", "space", "findings", "methods"),
-    *("models", "aggregate", "constraints", "measures", "dp", "job", "output", "engines", "auditing"),
+    *("models", "aggregate", "constraints", "measures", "dp", "job", "series", "output", "engines", "auditing"),
     *("in_memory", "release", "inspection", "comparison", "stream", "spark", "incremental", "estimator"),
     *("app", "cli", "__main__"),
 ]

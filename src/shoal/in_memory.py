@@ -12,18 +12,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal import kernels
-from shoal.aggregate import Cells
+from shoal.aggregate import Cells, aggregate
 from shoal.aggregate.contributors import Contribution, contributions
 from shoal.auditing.attacks import Attack, attacks_on
 from shoal.columns.coarse.layout import gathered, written_names
 from shoal.columns.schema import Column, Kind, Role, Roles, Schema
 from shoal.constraints.constrained_cells import group
 from shoal.constraints.histories import Linking
+from shoal.errors import GuaranteeError
 from shoal.job import BoundEffort, Job, Order
 from shoal.measures.bound import Bound, lower_bound
 from shoal.measures.ncp import Ncp, ncp
 from shoal.measures.recount import Verdict, recount
-from shoal.measures.table_loss import TableLoss
+from shoal.measures.table_loss import TableLoss, table_loss
 from shoal.measures.table_risk import Risk, table_risk, table_utility
 from shoal.models.table_columns import categories_of
 from shoal.output.destination import Destination
@@ -32,6 +33,7 @@ from shoal.output.published_order import Alike, published_order
 from shoal.output.release import Written
 from shoal.output.tables_of_persons import WithPersons, begun_with_persons, without_tables
 from shoal.output.writing import require_as_many, require_of_written
+from shoal.series.part_of_series import PartOfSeries
 from shoal.sources import Table
 from shoal.sources.clean import publishable
 from shoal.sources.joined import OfPersons
@@ -54,6 +56,7 @@ class RecordsInMemory:
     cells: Cells
     verdict: Verdict
     threads: int | None
+    series: PartOfSeries | None = None
     engine: str = "memory"
     is_counted: bool = True
     others: tuple[OfPersons, ...] = ()
@@ -126,6 +129,8 @@ class RecordsInMemory:
         subjects = original[subject] if subject else None
         found = recount(written, schema, asked, subjects, self.job.models, original=original)
         require_of_written(found, self.job)
+        if self.series is not None:
+            self.series.recount(written.select(self.columns.schema.quasi_names), rows)
         return Written(table.sha256(), table.sha256_of_persons() if isinstance(table, WithPersons) else None)
 
     def _counted(self) -> Schema:
@@ -229,6 +234,19 @@ class TableMeasures:
                 self.cells.labels,
                 self.job.rho or 0.0,
             )
+
+    @cached_property
+    def loss_without_history(self) -> float | None:
+        """Information loss that the same release had without others of the same people; None if it cannot be made."""
+        job, table, schema = self.job, self.original, self.schema
+        options = {"models": job.models, "objective": job.objective, "threads": self.threads, **job.options}
+        try:
+            cells = group(table, schema, self.space, self.points, job.k, job.method, job.seed, **options)
+        except GuaranteeError:
+            return None
+        alike: dict[str, Labels | None] = {column.name: cells.of(column) for column in schema.quasi}
+        replaced = pa.table(aggregate(table, schema, cells, self.weights))
+        return table_loss(self.space, table, replaced, alike).il
 
     def bound(self, effort: BoundEffort, seconds: float) -> Bound:
         """Return a lower bound on the loss of any release."""

@@ -8,12 +8,13 @@ If the recount does not confirm a guarantee, an error is raised and nothing is r
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from shoal import kernels
@@ -25,6 +26,8 @@ from shoal.constraints.constraints import constraints_of
 from shoal.constraints.histories import Histories, Linking, Plan, plan_of
 from shoal.constraints.joined_classes import joined_where_alike
 from shoal.constraints.linked_cells import Guards, linked_cells
+from shoal.constraints.strata import strata_of
+from shoal.constraints.whole_classes import group_classes
 from shoal.engines.disk.disk_records import check_disk_job, execute_on_disk
 from shoal.engines.spark.spark_records import execute_on_spark, planned
 from shoal.errors import ParameterError, SchemaError
@@ -33,20 +36,29 @@ from shoal.findings.column_receipt import receipts_of
 from shoal.in_memory import RecordsInMemory, TableMeasures
 from shoal.job import Job
 from shoal.job.checks import Prepared, check_late, check_link, prepared
+from shoal.measures.histories import OUT
 from shoal.measures.recount import recount
 from shoal.measures.table_loss import table_loss
+from shoal.methods.auto import SMALL
 from shoal.models import Model
+from shoal.models.table_columns import distribution_of
 from shoal.output.destination import Destination
 from shoal.output.new_identifiers import new_identifiers
 from shoal.output.places import Published
 from shoal.output.release import Release
 from shoal.progress import OneTotal
+from shoal.series.cells_file import CellsOfRelease
+from shoal.series.continuing import repeated
+from shoal.series.part_of_series import IN_PYTHON, PartOfSeries, Start, begun
+from shoal.series.reserve import cell_size
 from shoal.settings import ALIASES
 from shoal.sources import Table, read
 from shoal.sources.batches import open_batches
 from shoal.sources.clean import with_columns
 from shoal.sources.joined import OfPersons, joined
+from shoal.sources.source_stamps import sha256_of_records
 from shoal.space.space import Space
+from shoal.spelling import setting
 from shoal.typing import Labels, Matrix, Names, Progress, Seed
 
 WITHDRAWN = (
@@ -93,6 +105,11 @@ def anonymize(
     threads: int | None = None,
     progress: Progress | None = None,
     reading: Mapping[str, Any] | None = None,
+    key: str | None = None,
+    after: Any = (),
+    may_withhold: float = 0.0,
+    leavers: Literal["withhold", "state"] = "withhold",
+    reserve: float | None = None,
     engine: str | None = None,
     memory: str | None = None,
     **options: Any,
@@ -184,6 +201,18 @@ def anonymize(
         Called repeatedly as ``progress(done, n_records)``: first with 0, always with the same total.
     reading : dict, optional
         Options for reading a file; see `shoal.sources.read`.
+    key : str, optional
+        Column that names the person of each record in all releases of a series: ``docs/series.md``. Dropped. The
+        release keeps what later ones need.
+    after : sequence of Release or path
+        All earlier releases of the same people, or their cells files.
+    may_withhold : float
+        Largest share of people who may be withheld because of them; an error is raised if more have to be.
+    leavers : {"withhold", "state"}
+        Where fewer than k people have left a class: withhold the rest of it, or publish it and state in the report that
+        subtraction tells of those who left.
+    reserve : float, optional
+        Share of people expected to leave before later releases; cells get so many more people that k stay.
     engine : {"memory", "disk", "spark"}, optional
         What makes the release: "memory" with all records in memory, "disk" with a part of them at a time, from a file
         or a folder of Parquet files that may be larger than memory (``docs/howto/larger_than_memory.md``), "spark" a
@@ -237,10 +266,12 @@ def anonymize(
         "keep_link": keep_link,
         "link_order": as_names(link_order),
         "weights": weights,
+        "key": key,
     }
     given_codes, given_numbers = as_names(codes), as_names(numbers)
     for alias, listed in (("keyVars", given_codes), ("numVars", given_numbers)):
         listed += [name for name in as_names(options.get(alias, ())) if not _has_kind(columns, name)]
+    releases, names = _earlier(after)
     job = Job.of(
         k=k,
         method=method,
@@ -262,10 +293,34 @@ def anonymize(
         accept=as_names(accept),
         strict=strict,
         options=options,
+        after=names,
+        may_withhold=may_withhold,
+        leavers=leavers,
+        reserve=reserve,
         engine=engine,
         memory=memory,
     )
-    return Assignment(job, table, reading or {}).carry_out(threads=threads, progress=progress)
+    return Assignment(job, table, reading or {}, releases=releases).carry_out(threads=threads, progress=progress)
+
+
+def _earlier(after: Any) -> tuple[dict[str, CellsOfRelease], list[str]]:
+    """Return the earlier releases in memory by the names that the job has for them, and the names of all."""
+    given = [after] if isinstance(after, str | os.PathLike | Release) else list(after)
+    releases: dict[str, CellsOfRelease] = {}
+    names = []
+    for one in given:
+        if isinstance(one, Release):
+            if one.series is None:
+                raise ParameterError(
+                    "An earlier release has no key, so that nothing says who was in it. Make it with one: "
+                    f"{setting('key', 'id')}."
+                )
+            cells = one.series.cells
+            releases[IN_PYTHON + cells.identity] = cells.in_order(None, sha256_of_records(one.published))
+            names.append(IN_PYTHON + cells.identity)
+        else:
+            names.append(os.fspath(one))
+    return releases, names
 
 
 def _has_kind(columns: Mapping[str, Any] | None, name: str) -> bool:
@@ -294,8 +349,15 @@ def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str
     return roles
 
 
-def execute_job(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> Release:
-    """Make the release that a job describes from a table in memory."""
+def execute_job(
+    job: Job,
+    table: Table,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    releases: Mapping[str, CellsOfRelease] | None = None,
+) -> Release:
+    """Make the release that a job describes from a table in memory; `releases` are the earlier ones in memory."""
     check_late(job)
     table, others, n_without = with_further_tables(job, table)
     if job.seed is None:
@@ -306,6 +368,9 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
     if plan is not None and len(plan.rows) < table.n_records:
         table = table.of_rows(plan.rows)
         made = prepared(job, table)
+    start = begun(job, table, made, releases or {})
+    if start is not None and not start.plan.is_whole:
+        table, made = table.of_rows(start.plan.records), made.part(start.plan.records)
     schema, original = made.schema, made.original
     space = Space.fit(original, schema, job.scaling)
     X = space.encode(original)
@@ -316,6 +381,9 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
             cells = linked_cells(original, schema, X, plan.histories, job.k, job.method, job.seed, **settings)
             plan = plan._replace(linking=plan.linking._replace(n_without=n_without))
             release = conclude(job, table, made, space, X, cells, threads, plan, others)
+        elif start is not None:
+            cells = _cells_of_series(job, made, space, X, start, settings)
+            release = conclude(job, table, made, space, X, cells, threads, start=start)
         else:
             settings |= {"steering": job.steer, "objective": job.objective}
             cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
@@ -360,6 +428,7 @@ class Outlook(NamedTuple):
     """Number of strata or, of linked records, of patterns: what no cell mixes."""
 
     linking: Linking | None
+    start: Start | None = None
 
 
 def outlook(job: Job, table: Table) -> Outlook:
@@ -369,14 +438,43 @@ def outlook(job: Job, table: Table) -> Outlook:
     if made.schema.link is not None:
         linking = _linked(job, table, made).linking._replace(n_without=n_without)
         return Outlook(made.schema, linking.n_patterns, linking)
-    bounds = constraints_of(made.original, made.schema, job.k, job.models)
-    return Outlook(made.schema, int(bounds.strata.max()) + 1, None)
+    start = begun(job, table, made, {})
+    original = made.original if start is None else made.part(start.plan.records).original
+    bounds = constraints_of(original, made.schema, job.k, job.models)
+    return Outlook(made.schema, int(bounds.strata.max()) + 1, None, start)
 
 
 def _linked(job: Job, table: Table, made: Prepared) -> Plan:
     """Return which records stay linked, and which are published at all."""
     guards = Guards.of(job.models, made.schema, made.original)
     return plan_of(table, made.original, made.schema, job.k, job.rare_patterns, guards)
+
+
+def _cells_of_series(
+    job: Job, made: Prepared, space: Space, X: Matrix, start: Start, settings: Mapping[str, Any]
+) -> Cells:
+    """Return the cells of a release of a series: those of people who stay as they were, and new ones for the others."""
+    schema, original, *_ = made
+    labels = np.unique(start.plan.unit, return_inverse=True)[1].reshape(-1) - bool((start.plan.unit == OUT).any())
+    new = np.flatnonzero(start.plan.unit == OUT)
+    if not len(new):
+        return Cells(labels)
+    part = original.take(pa.array(new))
+    if job.method == "auto" and made.original.num_rows > SMALL >= len(new):
+        settings = {"effort": "quick", **settings}  # as for a table of this size, of which these are a part
+    whole = {model.column: distribution_of(original[model.column], schema[model.column]) for model in job.models}
+    of_new = np.ascontiguousarray(X[new])
+    size = job.k if job.reserve is None else cell_size(job.k, job.reserve, job.may_withhold)
+    smallest = min(int(np.bincount(strata_of(part, schema, job.k)[0]).min()), len(new))
+    size = min(size, smallest)  # no reserve where a stratum has none
+    if start.classes is not None:
+        classes = np.unique(start.classes[new], return_inverse=True)[1].reshape(-1)
+        given = {name: value for name, value in settings.items() if name not in ("steering", "objective")}
+        cells = group_classes(part, schema, of_new, size, classes, job.method, job.seed, whole=whole, **given)
+    else:
+        cells = group(part, schema, space, of_new, size, job.method, job.seed, whole=whole, **settings)
+    labels[new] = int(labels.max(initial=-1)) + 1 + cells.labels
+    return Cells(labels)
 
 
 def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells:
@@ -401,12 +499,15 @@ def conclude(
     threads: int | None = None,
     plan: Plan | None = None,
     others: tuple[OfPersons, ...] = (),
+    start: Start | None = None,
 ) -> Release:
     """Make the release from the cells; raise if the recount does not confirm the guarantees."""
     schema, original, weights, findings, views = made
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
     randomized = RandomAggregation(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
     replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, randomized)})
+    if start is not None:
+        replaced = repeated(replaced, start.plan, schema)
     published = Published(table, schema, replaced, job.intervals)
     if plan is not None:
         assert schema.link is not None
@@ -416,12 +517,13 @@ def conclude(
     if randomized is not None:
         verdict = replace(verdict, withdrawn=WITHDRAWN.format(rho=randomized.rho))
     verdict.require()
+    series = None if start is None else PartOfSeries.of(job, start, published, schema, table.sha256)
     alike = {column.name: None if randomized else cells.of(column) for column in schema.quasi}
     plain = replace(published, replaced=_middles(replaced, schema, original))
     loss = table_loss(space, original, plain.replaced, alike)
     linking = None if plan is None else plan.linking
     measures = TableMeasures(job, schema, space, original, weights, X, published, plain, cells, loss, threads, linking)
-    records = RecordsInMemory(job, original, published, cells, verdict, threads, others=others)
+    records = RecordsInMemory(job, original, published, cells, verdict, threads, series, others=others)
     notes, labels = table.receipt.notes, table.labels
 
     def view_of(name: str) -> ColumnView:
@@ -496,6 +598,7 @@ class DryRun(NamedTuple):
     cells: str
     n_left_out: int = 0
     linking: Linking | None = None
+    n_withheld: int = 0
 
 
 @dataclass(frozen=True)
@@ -506,6 +609,8 @@ class Assignment:
     table: Any
     reading: Mapping[str, Any]
     destination: Destination | None = None
+    releases: Mapping[str, CellsOfRelease] = field(default_factory=dict)
+    """The earlier releases in memory that the job names."""
 
     @staticmethod
     def of(
@@ -531,8 +636,8 @@ class Assignment:
         reading = {} if job.input is None else job.input.reading()
         if job.output is None:
             return Assignment(job, given, reading)
-        tables = [table.output for table in job.tables]
-        destination = Destination.of(job.output, job.chosen_engine, save_job=save_job, force=force, tables=tables)
+        how: dict[str, Any] = {"tables": [table.output for table in job.tables], "has_cells": job.is_of_series}
+        destination = Destination.of(job.output, job.chosen_engine, save_job=save_job, force=force, **how)
         destination.check_free([*read_too, *job.files, *([given] if isinstance(given, str | os.PathLike) else [])])
         return Assignment(job, given, reading, destination)
 
@@ -550,15 +655,19 @@ class Assignment:
 
 
 def _make_in_memory(asked: Assignment, threads: int | None, progress: Progress | None) -> Release:
-    return execute_job(asked.job, read(asked.table, **asked.reading), threads=threads, progress=progress)
+    table = read(asked.table, **asked.reading)
+    return execute_job(asked.job, table, threads=threads, progress=progress, releases=asked.releases)
 
 
 def _plan_in_memory(asked: Assignment) -> DryRun:
     table = read(asked.table, **asked.reading)
-    schema, n_groups, linking = outlook(asked.job, table)
+    schema, n_groups, linking, start = outlook(asked.job, table)
     what = f"{table.n_records:,} records, {len(table.names)} columns"
+    n_withheld = 0 if start is None else start.plan.n_withheld_in_all
     one, many = ("stratum", "strata") if linking is None else ("pattern", "patterns")
-    return DryRun(schema, what, f"in {n_groups:,} {one if n_groups == 1 else many}", table.n_left_out, linking)
+    return DryRun(
+        schema, what, f"in {n_groups:,} {one if n_groups == 1 else many}", table.n_left_out, linking, n_withheld
+    )
 
 
 def _make_on_disk(asked: Assignment, threads: int | None, progress: Progress | None) -> Release:

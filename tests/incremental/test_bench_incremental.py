@@ -11,7 +11,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.mark.parametrize(
     ("script", "arguments", "rows"),
-    [("bench_incremental.py", ("--only", "thesis"), 15), ("bench_waves.py", (), 10), ("bench_forecast.py", (), 2)],
+    [("bench_incremental.py", ("--only", "thesis"), 15), ("bench_series.py", (), 12), ("bench_forecast.py", (), 2)],
 )
 def test_the_benchmark_runs_without_a_data_folder_and_notes_what_it_measured(script, arguments, rows, tmp_path):
     command = [sys.executable, BENCHMARKS / script, "--quick", *arguments, "--output", tmp_path / "results.json"]

@@ -27,7 +27,7 @@ def edition(labels, values=None, shown=None):
         mine = np.asarray(values)[people]
         codes = encode(pa.array(mine), ordered=False)
         columns["diagnosis"] = Told(codes, codes, mine.astype(np.uint64))
-    return Edition(people, classes, shown[people].astype(np.uint64), columns)
+    return Edition(people, classes, {"age": shown[people].astype(np.uint64)}, columns)
 
 
 def by_hand(releases, values, model):
@@ -187,3 +187,14 @@ def test_releases_that_cannot_be_compared_are_refused(second, error, words):
 def test_one_release_is_not_a_series():
     with pytest.raises(ParameterError, match="at least two"):
         audit_series([release([1, 2], [1, 1])], key="id", quasi_identifiers="age", k=2)
+
+
+def test_new_values_of_few_people_of_a_class_are_computed():
+    def of(shown, own):
+        return edition([0] * 5, shown=shown)._replace(own={"age": np.array(own, dtype=np.uint64)})
+
+    first = of([7] * 5, [1, 2, 3, 4, 5])
+
+    assert recount_series([first, of([8] * 5, [9, 9, 3, 4, 5])], K).present.n_computed == 2
+    assert recount_series([first, of([7] * 5, [9, 9, 3, 4, 5])], K).present.n_computed == 0
+    assert recount_series([first, of([8] * 5, [9, 9, 9, 4, 5])], K).present.n_computed == 0

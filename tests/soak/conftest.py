@@ -1,6 +1,6 @@
-"""The rounds use what the tests of the engine disk use."""
+"""The rounds use what the tests of the engine disk and of series use."""
 
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "engines" / "disk"))
+sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("engines/disk", "series")]

@@ -21,12 +21,13 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "engines" / "disk"), str(ROOT / "benchmarks")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "engines" / "disk"), str(ROOT / "tests" / "series")]
+sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from bench_partition import circumstances
 from shoal.engines.blocks import blueprint
 
-NAMES = ("streams", "order", "planted_secrets", "containment", "damage")
+NAMES = ("streams", "order", "planted_secrets", "containment", "damage", "histories")
 
 
 def repeated(name, seconds, most, seed):

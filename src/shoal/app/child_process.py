@@ -108,7 +108,7 @@ def checked(draft: Draft, lines: JsonLines, **_: Any) -> Result:
     found: Result = {"n_records": table.n_records, "n_columns": len(table.names), **_unique(table, names, draft.k)}
     try:
         job = draft.job()
-        schema, n_groups, linking = outlook(job, table)
+        schema, n_groups, linking = outlook(job, table)[:3]
     except ShoalError as error:
         about = [finding.column for finding in error.findings] if isinstance(error, QuestionError) else []
         return {**found, "impossible": message_of(error), "columns": about}

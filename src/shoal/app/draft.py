@@ -15,8 +15,8 @@ from shoal.job import Job
 from shoal.job.job_files import content_of, job_text
 from shoal.settings import Whole, validated
 
-Helper = Literal["subject", "household", "weights"]
-HELPERS: tuple[Helper, ...] = ("subject", "household", "weights")
+Helper = Literal["subject", "household", "weights", "key"]
+HELPERS: tuple[Helper, ...] = ("subject", "household", "weights", "key")
 
 
 class Draft(Job):

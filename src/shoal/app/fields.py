@@ -79,6 +79,17 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
         "rho": Words(
             "How random published means are, from 0 to 1", "Above 0 the release is not k-anonymous.", wide=True
         ),
+        "after": Words(
+            "Earlier releases of the same people",
+            "Their files RELEASE.cells below the folder, one a line: all of them, also other versions.",
+            wide=True,
+        ),
+        "may_withhold": Words("Share of people who may be withheld because of them, from 0 to 1"),
+        "leavers": Words(
+            "Where fewer than k people have left a group",
+            values={"withhold": "withhold the rest of it", "state": "state what is told of those who left"},
+        ),
+        "reserve": Words("Share of people expected to leave before later releases, from 0 to 0.5"),
         "steer": Words(
             "Weight with which it steers the groups",
             "Above 0, equal values come into the same groups; below 0, into different ones. This promises nothing.",
@@ -97,6 +108,7 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
         "link_order": Words(
             "Columns that put linked records in order", "One a line, such as a date; the first decides."
         ),
+        "key": Words("Column that names persons in all releases"),
         "household_level": Words(
             "Columns that stay equal within a household", "If none is ticked, those that are equal in the file."
         ),

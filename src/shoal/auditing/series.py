@@ -4,18 +4,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from shoal.columns.coarse.layout import gathered
 from shoal.columns.equivalence import class_ids
 from shoal.columns.person_keys import key_texts, numbered
-from shoal.columns.schema import Role, Schema
-from shoal.columns.value_hashes import record_hashes, value_hashes
+from shoal.columns.value_hashes import words_of
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
-from shoal.measures.histories import Edition, SeriesVerdict, Told, recount_series
+from shoal.measures.histories import Edition, SeriesVerdict, recount_series, told_of
 from shoal.measures.recount import Question
 from shoal.models import Model
-from shoal.models.table_columns import codes_of
 from shoal.sources import Table, read
 from shoal.spelling import setting
 
@@ -126,20 +122,10 @@ def _edition(source: Table, people: Any, asked: Question, place: int) -> Edition
     return Edition(
         people,
         class_ids(shown),
-        record_hashes(shown.columns, shown.num_rows)[0],
+        {name: words_of(shown[name]) for name in quasi},
         told_of(arrow, part.schema(arrow.schema)),
     )
 
 
 def _of(settings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: given for name, given in settings.items() if name in names}
-
-
-def told_of(table: Any, schema: Schema) -> dict[str, Told]:
-    """Return the columns of a table that are published unchanged and confidential."""
-    found = {}
-    for column in schema.having(Role.CONFIDENTIAL):
-        values: pa.ChunkedArray = table[column.name]
-        words = value_hashes(values.combine_chunks() if values.num_chunks != 1 else values.chunk(0))[0]
-        found[column.name] = Told(codes_of(values, column), codes_of(values, column, merged=True), words)
-    return found

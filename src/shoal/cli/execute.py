@@ -1,6 +1,7 @@
 """Execute: run a job and report the result, in the same way for every command that makes a release."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import click
 
@@ -69,6 +70,7 @@ def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
             **linked_in_words(release),
             **models_in_words(verdict),
             **truth_in_words(verdict),
+            **({} if release.series is None else {"series": _series_in_words(release.series.to_dict())}),
             "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release) + _on_middles(release),
             **({} if release.certainty is None else {"certainty penalty": f"{release.certainty.ncp:.4f} % (NCP)"}),
             "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
@@ -100,6 +102,16 @@ def histories_in_words(linked: Linked) -> dict[str, str]:
         "histories": f"{linked.n_persons:,}, {counted(linked.n_classes, 'different one')}, each of at least "
         f"{linked.smallest:,} persons{alone}"
     }
+
+
+def _series_in_words(found: dict[str, Any]) -> str:
+    """Return in words what a release is in its series."""
+    if not found["after"]:
+        return str(found["sentence"])
+    counts = (
+        f"{found['kept']:,} as before, {found['new']:,} new, {found['left']:,} left, {found['withheld']:,} withheld"
+    )
+    return f"{counts}. {found['sentence']}"
 
 
 def bound_in_words(release: Release) -> str:
@@ -217,6 +229,7 @@ def tell_plan(assignment: Assignment, places: Iterable[str]) -> None:
             "would read": f"{assignment.table}: {plan.table}{left_out_in_words(plan.n_left_out)}",
             "would group": f"by {job.method}, k = {job.k}, {plan.cells}",
             **({} if plan.linking is None else {"would link": rest_in_words(plan.linking)}),
+            **({"would withhold": f"{plan.n_withheld:,}"} if plan.n_withheld else {}),
             **{role: ", ".join(names) for role, names in named.items() if names},
             **{title: name for title, name in helpers.items() if name},
             **{f"{model.name}: {printable(model.column)}": model.promise for model in job.models},

@@ -183,6 +183,7 @@ _METAVAR = {
     "skip_rows": "1-3,812",
     "skip_where": "COLUMN=VALUE",
     "steer": "COLUMN=WEIGHT",
+    "after": "FILE",
     "options": "NAME=VALUE",
 }
 _FEW = 6

@@ -187,14 +187,17 @@ class Roles(Settings):
         (), description="columns that put the linked records of a person in order, such as a date"
     )
     weights: str | None = Field(None, description="survey weights; not published unless named in other")
+    key: str | None = Field(
+        None, description="names the person of a record in all releases of a series (docs/series.md): dropped"
+    )
 
     def named(self) -> dict[Role, tuple[str, ...]]:
         """Return the columns of each role, as they were given."""
         return {role: getattr(self, key) for role, key in ROLE_KEYS.items()}
 
     def helpers(self) -> tuple[str, ...]:
-        """Return the columns that are used for another purpose than a role: subject, household, weights, order."""
-        alone = (name for name in (self.subject, self.household, self.weights) if name is not None)
+        """Return the columns that are used for another purpose than a role: subject, household, weights, key, order."""
+        alone = (name for name in (self.subject, self.household, self.weights, self.key) if name is not None)
         return tuple(dict.fromkeys([*alone, *self.link_order]))
 
     @property
@@ -315,7 +318,7 @@ def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:
                     f"Column {name!r} is named twice: as {role_of[name]} and as {role}. A column has one role."
                 )
             role_of[name] = role
-    _check_known(names, roles.helpers(), "subject, household or weights")
+    _check_known(names, roles.helpers(), "subject, household, weights or key")
     if not roles.quasi_identifiers:
         raise SchemaError(
             "No quasi-identifier is named, so there is nothing to group records by. Name the columns that somebody "

@@ -79,6 +79,19 @@ def value_hashes(values: pa.Array) -> Hashes:
     return _of_texts(pa.array(texts, pa.large_string()))
 
 
+def words_of(values: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Return a word for each value, the first half of its hash; shape (n_records,).
+
+    Examples
+    --------
+    >>> one, other = pa.chunked_array([[1, None]]), pa.chunked_array([[1.0], [float("nan")]])
+    >>> (words_of(one) == words_of(other)).tolist()
+    [True, True]
+    """
+    found = [value_hashes(chunk)[0] for chunk in values.chunks]
+    return np.concatenate([np.empty(0, dtype=np.uint64), *found])
+
+
 def _of_categories(values: pa.DictionaryArray) -> tuple[Hashes, NDArray[np.int64]]:
     """Return the hash of each category, and of null, and the place of each record's among them."""
     categories = value_hashes(pa.concat_arrays([values.dictionary, pa.nulls(1, values.dictionary.type)]))

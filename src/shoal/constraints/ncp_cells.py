@@ -183,7 +183,7 @@ def _budget(n_records: int, k: int, effort: str, seconds: float | None, recoded:
     small = n_records <= SMALL
     recodings = (SMALL_RECODINGS if small else RECODINGS) * float(recoded > 0)
     steps = ease * (SMALL_STEPS if small else STEPS)
-    if effort == "normal":
+    if effort != "best":
         return SearchLength(recodings, steps, ROUNDS, hot=0.3, fall=4)
     given = (60 if seconds is None else seconds) / n_records
     return SearchLength(

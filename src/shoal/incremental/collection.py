@@ -390,6 +390,7 @@ def begin(
     _refuse_truthful(job)
     _refuse_objective(job)
     refuse_link(job, "late records cannot join the histories of a collection")
+    _refuse_series(job)
     schema, original, *_ = prepared(job, source)
     job = _with_household_level(job, original, schema)
     _refuse_lack(original, schema, job.k)
@@ -465,6 +466,15 @@ def _refuse_objective(job: Job) -> None:
         raise ParameterError(
             f"The objective {job.objective!r} was asked for, but a collection makes cells by distance, as late records "
             "join them. Leave the objective out, or make one release of all records."
+        )
+
+
+def _refuse_series(job: Job) -> None:
+    """Raise if the job is one of a series: late records are matched by their content, and have no history."""
+    if job.after or job.roles.key is not None:
+        raise ParameterError(
+            "A collection publishes once, and is no part of a series of releases. Leave out key and after, or make "
+            "one release of all records after the earlier ones."
         )
 
 

@@ -256,6 +256,10 @@ class TableOfPersons(Settings):
     output: PathText = Field(description="file for its release, with the same new identifiers")
 
 
+Leavers = Literal["withhold", "state"]
+"""What becomes of a class that fewer than k people have left: the rest is withheld, or the report states it."""
+
+
 class Job(Settings):
     """All settings of a release, without the data.
 
@@ -330,6 +334,20 @@ class Job(Settings):
         {}, description="weights of columns that steer the cells: positive together, negative apart; not guaranteed"
     )
     options: dict[str, Plain] = Field({}, description="options of the method, such as effort=best")
+    after: tuple[str, ...] = Field(
+        (), description="cells files (RELEASE.cells) of all earlier releases of the same people (docs/series.md)"
+    )
+    may_withhold: Number = Field(
+        0.0, ge=0, le=1, description="largest share of people who may be withheld because of earlier releases"
+    )
+    leavers: Leavers = Field(
+        "withhold",
+        description="where fewer than k have left a class since an earlier release: withhold the rest of it, or state "
+        "in the report that subtraction tells of those who left",
+    )
+    reserve: Number | None = Field(
+        None, gt=0, le=0.5, description="share of people expected to leave before later releases: larger cells keep k"
+    )
     engine: EngineName | None = Field(
         None, description=f"{engines_in_words()}; by default {IN_MEMORY}, and {LIMITED} with a limit of memory"
     )
@@ -358,11 +376,16 @@ class Job(Settings):
         return self.engine or (IN_MEMORY if self.memory is None else LIMITED)
 
     @property
+    def is_of_series(self) -> bool:
+        """Whether the release is part of a series, so that it keeps what later ones need."""
+        return self.roles.key is not None or bool(self.after)
+
+    @property
     def files(self) -> list[str]:
-        """The files that are read with the table: hierarchies, a catalogue of labels, and further tables."""
+        """The files that are read with the table: hierarchies, a catalogue of labels, further tables, cells files."""
         given = [settings.hierarchy for settings in self.columns.values()] + [each.input.path for each in self.tables]
         catalog = None if self.input is None else self.input.catalog
-        return [path for path in (*given, catalog) if path is not None and Path(path).is_file()]
+        return [path for path in (*given, catalog, *self.after) if path is not None and Path(path).is_file()]
 
     @staticmethod
     def of(**settings: Any) -> "Job":
@@ -387,14 +410,16 @@ class Job(Settings):
         return tomli_w.dumps(_without_none(content))
 
     def without_paths(self) -> "Job":
-        """Return the job as it may be published: without input and output, hierarchies by the names of their files."""
+        """Return the job as it may be published: without input and output, other files by their names alone."""
         columns = {
             name: settings.model_copy(update={"hierarchy": os.path.basename(settings.hierarchy)})
             if settings.hierarchy is not None
             else settings
             for name, settings in self.columns.items()
         }
-        return self.model_copy(update={"input": None, "output": None, "tables": (), "columns": columns})
+        after = tuple(os.path.basename(path) for path in self.after)
+        update = {"input": None, "output": None, "tables": (), "columns": columns, "after": after}
+        return self.model_copy(update=update)
 
     def to_dict(self, *, with_seed: bool = True) -> dict[str, Any]:
         """Return the job as plain values, for JSON."""

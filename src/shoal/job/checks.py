@@ -14,7 +14,7 @@ from shoal.columns.categories import coded
 from shoal.columns.coarse.layout import check_intervals
 from shoal.columns.coarse.schema import with_coarse_values
 from shoal.columns.prepare import n_with_named_values, prepare, refuse_without_effect
-from shoal.columns.schema import POSITIONS, Column, Kind, Schema, natural_kind
+from shoal.columns.schema import POSITIONS, Column, Kind, Role, Schema, natural_kind
 from shoal.constraints.ncp_cells import check_objective
 from shoal.constraints.steering import check_steering, check_values
 from shoal.errors import ParameterError, SchemaError
@@ -25,8 +25,8 @@ from shoal.job import Job
 from shoal.job.engines import ENGINES, LIMITED
 from shoal.models.table_columns import check_models
 from shoal.sources import Source, Table
-from shoal.spelling import setting
-from shoal.typing import Vector
+from shoal.spelling import named, setting
+from shoal.typing import Labels, Vector
 
 
 class Prepared(NamedTuple):
@@ -40,6 +40,13 @@ class Prepared(NamedTuple):
     """Findings about the quasi-identifiers that are accepted or need no answer."""
     views: dict[str, ColumnView]
     """The quasi-identifiers as they were examined."""
+
+    def part(self, records: Labels) -> "Prepared":
+        """Return the same for some of the records."""
+        if len(records) == self.original.num_rows:
+            return self
+        weights = None if self.weights is None else self.weights[records]
+        return self._replace(original=self.original.take(pa.array(records)), weights=weights)
 
 
 def prepared(job: Job, table: Table) -> Prepared:
@@ -135,6 +142,7 @@ def check_job(job: Job, schema: Schema) -> None:
         check_random_aggregation(schema)
     if job.output is not None and job.output.bound is not None:
         check_bound(job, schema)
+    check_series(job, schema)
     check_models(job.models, schema)
     check_link(job)
     check_steering(job.steer, schema, job.models)
@@ -180,6 +188,40 @@ def refuse_link(job: Job, what: str) -> None:
             f"{setting('keep_link', job.roles.keep_link)} is given, but {what}. Leave it out, or make a release of the "
             "whole table."
         )
+
+
+def check_series(job: Job, schema: Schema) -> None:
+    """Raise if settings of a series contradict each other, or something is asked for that a series cannot have."""
+    roles = job.roles
+    if not job.after and (job.may_withhold or job.leavers != "withhold"):
+        raise ParameterError(
+            f"{named('may_withhold', 'leavers')} say what becomes of people because of earlier releases, and none is "
+            f"given. Name them, {setting('after', ['RELEASE.cells'])}, or leave this out."
+        )
+    if job.reserve is not None and not job.is_of_series:
+        raise ParameterError(
+            "A reserve is for people who leave before a later release, and nothing says who is who then. Name the "
+            f"column that does, {setting('key', 'id')}, or leave the reserve out."
+        )
+    if not job.is_of_series:
+        return
+    if roles.key is not None and schema[roles.key].role is not Role.IDENTIFIER:
+        raise SchemaError(
+            f"Column {roles.key!r} is the key of the series and would be published as "
+            f"{schema[roles.key].role}, which tells who is who in every release. Leave its other role out."
+        )
+    why = {
+        "random aggregation (rho) publishes other values each time": bool(job.rho),
+        "whole histories of linked records (keep_link) are grouped anew": roles.keep_link is not None,
+        "members of a household are grouped together, but leave alone": roles.household is not None,
+        "the key already says whose record it is": roles.subject not in (None, roles.key),
+        "steering is not guaranteed, and people who stay are not grouped again": bool(job.steer and job.after),
+    }
+    for reason, holds in why.items():
+        if holds:
+            raise ParameterError(
+                f"A series of releases (key, after) cannot be combined with this: {reason}. Leave one of them out."
+            )
 
 
 def column_views(schema: Schema, original: pa.Table, source: Source | None = None) -> dict[str, ColumnView]:

@@ -4,7 +4,8 @@ The *history* of a person is the class that shows her in each release, or her ab
 which release, and how everybody is published, tells people apart by their histories and by nothing else. Three attacks
 are counted. *Intersection*: a person hides only among those who have her history. *Common values*: her confidential
 value, if it has not changed, is one that all of her classes have. *Subtraction*: where classes of two releases differ
-by fewer than k people, so do their sums, counts and lists of values, unless the same values are published again.
+by fewer than k people, or by new values of so few, so do their sums and lists of values, unless what was published is
+published again.
 
 Nothing here knows how a release was made.
 """
@@ -12,16 +13,21 @@ Nothing here knows how a release was made.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal import kernels
+from shoal.columns.equivalence import value_codes
+from shoal.columns.schema import Role, Schema
+from shoal.columns.value_hashes import words_of
 from shoal.errors import GuaranteeError
 from shoal.models.codes import Codes
 from shoal.models.l_diversity import LDiversity
 from shoal.models.model import Model
+from shoal.models.table_columns import HasColumns, codes_of
 from shoal.typing import Labels
 
 OUT = -1
@@ -52,11 +58,14 @@ class Edition(NamedTuple):
     classes: Labels
     """The class of each record, from 0 and without gaps; shape (n_records,)."""
 
-    shown: Words
-    """A word for what each record shows in its quasi-identifiers; the same word in all releases for the same values."""
+    shown: Mapping[str, Words]
+    """A word for what each record shows in each quasi-identifier; the same word in all releases for the same value."""
 
     columns: Mapping[str, Told]
     """The columns that are published unchanged."""
+
+    own: Mapping[str, Words] = MappingProxyType({})
+    """A word for the own value of each record in each quasi-identifier; where it is not known, it has not changed."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +180,7 @@ def recount_series(editions: Sequence[Edition], k: int, models: Sequence[Model] 
 
     Examples
     --------
-    >>> two = [Edition(np.arange(4), np.array(classes), np.array(classes, np.uint64), {}) for classes in
+    >>> two = [Edition(np.arange(4), np.array(classes), {"age": np.array(classes, np.uint64)}, {}) for classes in
     ...        ([0, 0, 1, 1], [0, 1, 0, 1])]
     >>> recount_series(two, 2).present
     Learned(n_people=4, n_groups=4, smallest=1, n_below=4, n_alone=4, n_computed=0, n_failing={}, n_determined={})
@@ -225,38 +234,57 @@ def _learned(
 
 
 class _View(NamedTuple):
-    """The class of each person in a release, and what each class shows."""
+    """The class of each person in a release, and for one column what each class shows and each person has."""
 
     of: Labels
+    sizes: Labels
     shown: Words
+    own: Words | None
 
     @staticmethod
-    def of_people(edition: Edition, n_people: int) -> "_View":
+    def of_column(edition: Edition, name: str | None, n_people: int) -> "_View":
+        """Return the view of a quasi-identifier; without a name, that of the lists of values."""
         classes = np.full(n_people, OUT)
         classes[edition.people] = edition.classes
-        shown = np.zeros(int(edition.classes.max(initial=-1)) + 1, dtype=np.uint64)
-        shown[edition.classes] = edition.shown
-        return _View(classes, shown)
+        sizes = np.bincount(edition.classes, minlength=1)
+        shown, own = np.zeros(len(sizes), dtype=np.uint64), None
+        if name is not None:
+            shown[edition.classes] = edition.shown[name]
+        if name is not None and name in edition.own:
+            own = np.zeros(n_people, dtype=np.uint64)
+            own[edition.people] = edition.own[name]
+        return _View(classes, sizes, shown, own)
 
-    @property
-    def sizes(self) -> Labels:
-        return np.bincount(self.of[self.of != OUT], minlength=len(self.shown))
+    def changed(self, other: "_View") -> NDArray[np.bool_]:
+        """Return who is in both releases with different values."""
+        if self.own is None or other.own is None:
+            return np.zeros(len(self.of), dtype=bool)
+        return np.asarray((self.of != OUT) & (other.of != OUT) & (self.own != other.own))
 
 
 def _computed(one: Edition, other: Edition, n_people: int, k: int) -> Labels:
     """Return the people by whom, fewer than k at a time, classes of two releases differ in something to subtract."""
-    a, b = (_View.of_people(edition, n_people) for edition in (one, other))
-    lists_differ = bool(set(one.columns) & set(other.columns))
-    pairs, unions = _by_pairs(a, b, k, lists_differ), [_by_union(*both, k, lists_differ) for both in ((a, b), (b, a))]
-    return np.unique(np.concatenate([*pairs, *unions]))
+    names: list[str | None] = [name for name in one.shown if name in other.shown]
+    if set(one.columns) & set(other.columns):
+        names.append(None)
+    found = [np.empty(0, dtype=np.int64)]
+    for name in names:
+        a, b = (_View.of_column(edition, name, n_people) for edition in (one, other))
+        found += [*_by_pairs(a, b, k, name is None)]
+        found += [_by_union(*both, k, name is None) for both in ((a, b), (b, a))]
+    return np.unique(np.concatenate(found))
 
 
 def _by_pairs(a: _View, b: _View, k: int, lists_differ: bool) -> Iterator[Labels]:
-    """Yield those who are in one of two classes alone, where these are fewer than k."""
-    both = (a.of != OUT) & (b.of != OUT)
-    pairs, n_shared = np.unique(a.of[both] * len(b.shown) + b.of[both], return_counts=True)
-    of_a, of_b = np.divmod(pairs, max(len(b.shown), 1))
-    apart = a.sizes[of_a] + b.sizes[of_b] - 2 * n_shared
+    """Yield those who are in one of two classes alone, or have changed in both, where these are fewer than k."""
+    both = np.flatnonzero((a.of != OUT) & (b.of != OUT))
+    pairs, of_person, n_shared = np.unique(
+        a.of[both] * len(b.shown) + b.of[both], return_inverse=True, return_counts=True
+    )
+    of_a, of_b = np.divmod(pairs, len(b.shown))
+    has_changed = a.changed(b)
+    n_changed = np.bincount(of_person.reshape(-1), has_changed[both], minlength=len(pairs)).astype(np.int64)
+    apart = a.sizes[of_a] + b.sizes[of_b] - 2 * n_shared + n_changed
     told = (apart > 0) & (apart < k) & (lists_differ | (a.shown[of_a] != b.shown[of_b]))
     # Two classes of at least k that differ by fewer share more than half of each, so that each has one partner.
     for mine, theirs, one, other in ((a, b, of_a, of_b), (b, a, of_b, of_a)):
@@ -264,11 +292,14 @@ def _by_pairs(a: _View, b: _View, k: int, lists_differ: bool) -> Iterator[Labels
         partner[one[told]] = other[told]
         there = np.flatnonzero(mine.of != OUT)
         partners = partner[mine.of[there]]
-        yield there[(partners != OUT) & (theirs.of[there] != partners)]
+        yield there[(partners != OUT) & ((theirs.of[there] != partners) | has_changed[there])]
 
 
 def _by_union(a: _View, b: _View, k: int, lists_differ: bool) -> Labels:
-    """Return those who remain of a class of `b`, fewer than k, without the classes of `a` that it holds whole."""
+    """Return those who remain of a class of `b`, fewer than k, without the classes of `a` that it holds whole.
+
+    And those of these classes who have changed.
+    """
     there = a.of != OUT
     low = np.full(len(a.shown), np.iinfo(np.int64).max)
     high = np.full(len(a.shown), np.iinfo(np.int64).min)
@@ -281,10 +312,12 @@ def _by_union(a: _View, b: _View, k: int, lists_differ: bool) -> Labels:
     repeats = np.zeros(len(b.shown), dtype=bool)
     held = np.flatnonzero(whole)
     repeats[high[held][a.shown[held] == b.shown[high[held]]]] = True
-    rest = b.sizes - np.bincount(b.of[inside], minlength=len(b.shown))
-    told = (rest > 0) & (rest < k) & (rest < b.sizes) & (lists_differ | ~repeats)
+    changed = a.changed(b)
+    rest = b.sizes - np.bincount(b.of[inside & ~changed], minlength=len(b.shown))
+    holds = np.bincount(b.of[inside], minlength=len(b.shown)) > 0
+    told = holds & (rest > 0) & (rest < k) & (lists_differ | ~repeats)
     present = np.flatnonzero(b.of != OUT)
-    return present[told[b.of[present]] & ~inside[present]]
+    return present[told[b.of[present]] & (~inside | changed)[present]]
 
 
 def _n_common(classes: Labels, columns: Sequence[Told | None], editions: Sequence[Edition]) -> Labels:
@@ -336,3 +369,18 @@ def _failing(
     if isinstance(model, LDiversity):
         failing |= (several > 1) & (common[model.column] < model.l)
     return failing
+
+
+def told_of(table: HasColumns, schema: Schema) -> dict[str, Told]:
+    """Return the columns of a table that are published unchanged; only the confidential ones have an order."""
+    found = {}
+    for column in schema.having(Role.CONFIDENTIAL, Role.OTHER):
+        values = table[column.name]
+        words = words_of(values)
+        if column.role is Role.OTHER:
+            codes = value_codes(values)
+            plain = Codes(codes, int(codes.max(initial=-1)) + 1, ordered=False)
+            found[column.name] = Told(plain, plain, words)
+        else:
+            found[column.name] = Told(codes_of(values, column), codes_of(values, column, merged=True), words)
+    return found

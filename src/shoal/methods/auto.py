@@ -44,8 +44,8 @@ def auto(
         Smallest cell size.
     seed : int, optional
         Makes the search of small inputs and of ``effort="best"`` reproducible.
-    effort : {"normal", "best"}
-        "best" continues with simulated annealing.
+    effort : {"quick", "normal", "best"}
+        "quick" leaves out the short search of small inputs; "best" continues with simulated annealing.
     seconds : float, optional
         Budget of ``effort="best"``, 60 by default: seconds on a typical core, converted into a number of search steps,
         so that the result does not depend on the speed or load of the machine.
@@ -70,8 +70,8 @@ def auto(
 
 def check_effort(effort: str, seconds: float | None, interrupt: str) -> None:
     """Refuse options of the search that have no meaning."""
-    if effort not in ("normal", "best"):
-        raise ParameterError(f"effort must be 'normal' or 'best'; got {effort!r}.")
+    if effort not in ("quick", "normal", "best"):
+        raise ParameterError(f"effort must be 'quick', 'normal' or 'best'; got {effort!r}.")
     if seconds is not None and effort != "best":
         raise ParameterError("seconds is the budget of the effort 'best' and has no effect otherwise. Leave it out.")
     if seconds is not None and not (isinstance(seconds, Real) and 0 <= seconds <= MOST_SECONDS):
@@ -96,7 +96,7 @@ def _schedule(n_records: int, k: int, effort: str, seconds: float | None) -> ker
     if effort == "best":
         n_steps = int((60 if seconds is None else seconds) * STEPS_PER_SECOND * ease)
     else:
-        n_steps = int(SHORT_SEARCH * n_records * ease) if n_records <= SMALL else 0
+        n_steps = int(SHORT_SEARCH * n_records * ease) if n_records <= SMALL and effort == "normal" else 0
     return (
         kernels.Schedule(n_steps, hot=20, fall=11)
         if n_steps > LONG_SEARCH * n_records

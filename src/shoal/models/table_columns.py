@@ -103,6 +103,13 @@ def categories_of(values: pa.ChunkedArray, column: Column) -> pa.Array:
     return pa.concat_arrays([order, pa.nulls(1, order.type)]) if n_missing else order
 
 
+def distribution_of(values: pa.ChunkedArray, column: Column) -> Distribution:
+    """Return the distribution of a column of a whole table, for models of a part of it."""
+    values = one_missing(values if column.kind is Kind.ORDINAL else decoded(values))
+    categories = categories_of(values, column)
+    return Distribution(categories, np.bincount(category_codes(values, categories), minlength=len(categories)))
+
+
 def models_on_columns(
     models: Sequence[Model], schema: Schema, table: HasColumns, whole: Distributions | None = None
 ) -> list[ModelOnColumn]:

@@ -16,6 +16,7 @@ from shoal.files import check_free
 from shoal.job import Writing
 from shoal.job.engines import ENGINES, IN_MEMORY, beyond
 from shoal.output.standard_output import StandardOutput
+from shoal.series.cells_file import ENDING
 from shoal.sources import format_of, output_format_of
 from shoal.sources.batches import has_batches
 from shoal.sources.databases import place_of
@@ -96,6 +97,8 @@ class Destination:
         Whether existing files are replaced.
     tables : tuple of Path
         Files for further tables of the same persons.
+    has_cells : bool
+        Whether what later releases of a series need is written too.
     """
 
     table: TablePlace
@@ -103,6 +106,7 @@ class Destination:
     job: Path | None = None
     force: bool = False
     tables: tuple[Path, ...] = ()
+    has_cells: bool = False
 
     @staticmethod
     def of(
@@ -113,6 +117,7 @@ class Destination:
         force: bool = False,
         partition_by: Sequence[str] = (),
         tables: Sequence[str] = (),
+        has_cells: bool = False,
     ) -> "Destination":
         """Return the destination of a release of an engine; raise if the engine cannot write it as asked."""
         _check_reports(asked)
@@ -127,7 +132,7 @@ class Destination:
             )
         for other in others:
             output_format_of(other)
-        return Destination(table, asked, None if save_job is None else Path(save_job), force, others)
+        return Destination(table, asked, None if save_job is None else Path(save_job), force, others, has_cells)
 
     @property
     def title(self) -> str:
@@ -160,6 +165,14 @@ class Destination:
         return Path(f"{self.title.replace(os.sep, '_')}{INTERNAL}") if isinstance(self.table, CatalogueAt) else None
 
     @property
+    def cells(self) -> Path | None:
+        """What later releases of the series need; None if there is no series. It stands beside the manifest."""
+        file = self.internal_manifest
+        if not self.has_cells or file is None:
+            return None
+        return file.with_name(f"{file.name.removesuffix('.json').removesuffix('.internal')}{ENDING}")
+
+    @property
     def reports(self) -> dict[str, Path]:
         """The reports by format."""
         asked = {"html": self.asked.report, "json": self.asked.json_file}
@@ -169,7 +182,8 @@ class Destination:
     def paths(self) -> list[Path]:
         """All files of this machine, the table first."""
         table = self.table if isinstance(self.table, Path) else None
-        files = [table, *self.tables, self.public_manifest, self.internal_manifest, *self.reports.values(), self.job]
+        files = [table, *self.tables, self.public_manifest, self.internal_manifest, self.cells, *self.reports.values()]
+        files.append(self.job)
         return [file for file in files if file is not None]
 
     @property

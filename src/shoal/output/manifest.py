@@ -21,6 +21,7 @@ from shoal.distribution import versions
 from shoal.errors import FileError, ParameterError
 from shoal.job import Job
 from shoal.measures.recount import Verdict
+from shoal.series.part_of_series import PartOfSeries
 from shoal.sources import Table
 from shoal.sources.clean import as_permutation
 from shoal.spelling import setting
@@ -37,6 +38,7 @@ def internal_manifest(
     measures: dict[str, Any],
     n_left_out: int = 0,
     taken: NDArray[np.int64] | None = None,
+    series: PartOfSeries | None = None,
 ) -> dict[str, Any]:
     """Return everything needed to reproduce and to justify a release.
 
@@ -54,6 +56,7 @@ def internal_manifest(
         "order": "keep" if rows is None and by_number else "shuffle",
         "rows": None if rows is None else _packed(rows),
         **({} if taken is None else {"taken": _packed(taken)}),
+        **({} if series is None else {"series": series.to_dict()}),
         **measures,
     }
 

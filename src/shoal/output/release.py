@@ -39,6 +39,7 @@ from shoal.output.report import Form
 from shoal.output.report.codebook import codebook
 from shoal.output.report.notebook import to_summary
 from shoal.output.writing import write_release
+from shoal.series.part_of_series import PartOfSeries
 from shoal.sources import ValueLabels
 from shoal.space.space import Space
 from shoal.typing import Labels, Matrix, Names
@@ -95,6 +96,10 @@ class Records(Protocol):
     @property
     def arrow(self) -> pa.Table | None:
         """All published records on this machine, None if they do not fit into memory."""
+
+    @property
+    def series(self) -> PartOfSeries | None:
+        """What the release is in its series, None if it belongs to none."""
 
     @property
     def cells(self) -> Cells | None:
@@ -168,6 +173,10 @@ class Measures(Protocol):
     @property
     def attacks(self) -> Sequence[Any]:
         """Attribute disclosure without reidentification; none were tried in blocks."""
+
+    @property
+    def loss_without_history(self) -> float | None:
+        """Information loss in percent that the same release had without others of the same people; None in blocks."""
 
     def bound(self, effort: BoundEffort, seconds: float) -> Bound | None:
         """Return a lower bound on the loss of any release; None if not all records are in memory."""
@@ -287,6 +296,11 @@ class Release:
         return self.records.verdict
 
     @property
+    def series(self) -> PartOfSeries | None:
+        """Who was withheld and what was recounted because of other releases of the same people; not published."""
+        return self.records.series
+
+    @property
     def loss(self) -> TableLoss:
         """Information loss."""
         return self.measured.loss
@@ -402,9 +416,10 @@ class Release:
         path : path
             File for the published table, in one of the formats of `shoal.sources.FORMATS`. Written beside it are
             ``PATH.public.json``, which may be published with the data, and ``PATH.internal.json``, which reproduces
-            the release and must be kept private. Or the address or file of a database; its table ``shoal_manifest``
-            then holds the public manifest. Or ``"-"``, standard output. The engine "disk" writes CSV, Parquet and
-            Arrow files; the engine "spark" a folder of Parquet files, on any file system that Spark can write to.
+            the release and must be kept private, as must ``PATH.cells`` of a release with a key. Or the address or file
+            of a database; its table ``shoal_manifest`` then holds the public manifest. Or ``"-"``, standard output. The
+            engine "disk" writes CSV, Parquet and Arrow files; the engine "spark" a folder of Parquet files, on any file
+            system that Spark can write to.
         to_table : str, optional
             New table of the database, as NAME or SCHEMA.NAME. It is written, read back, recounted and committed in one
             transaction. With `force` it replaces an older table, but never one that was read. On Spark, in place of a
@@ -471,8 +486,9 @@ class Release:
         )
         split = as_names(partition_by)
         engine = self.records.engine
-        tables = [table.output for table in self.job.tables]
-        destination = Destination.of(asked, engine, save_job=save_job, force=force, partition_by=split, tables=tables)
+        tables, has_cells = [table.output for table in self.job.tables], self.series is not None
+        how: dict[str, Any] = {"partition_by": split, "tables": tables, "has_cells": has_cells}
+        destination = Destination.of(asked, engine, save_job=save_job, force=force, **how)
         return self.write_to(destination, before_publishing)
 
     def write_to(self, destination: Destination, before_publishing: Callable[[], None] | None = None) -> list[Any]:

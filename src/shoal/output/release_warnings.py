@@ -26,6 +26,7 @@ def warnings_of(release: "Release") -> list[str]:
         else ["Random aggregation was requested, so the release is not k-anonymous; the verdict explains the reason."]
     )
     found += release.notes
+    found += [] if release.series is None else release.series.warnings
     if release.job.rho and (release.job.seed or 0) < SMALL_SEED:
         found.append(
             f"The seed is below {SMALL_SEED:,} and can be found by brute force; it reveals the random part of every "

@@ -39,6 +39,9 @@ def write_release(
             **{path: FORMATS[name](facts) for name, path in destination.reports.items()},
             **{path: manifests.pop(form) for form, path in places.items() if path is not None},
         }
+        if destination.cells is not None and records.series is not None:
+            kept = records.series.cells.in_order(rows, written.sha256)
+            beside[destination.cells].write_bytes(kept.to_bytes())
         if destination.job is not None:
             texts[destination.job] = release.job.to_toml()
         for path, text in texts.items():
@@ -55,10 +58,14 @@ def _manifests(release: "Release", rows: Any, output: str, files: dict[str, str]
     labels = None if cells is None else cells.labels
     source, linking = release.records.source, release.linking
     taken = None if linking is None else linking.taken
+    if release.series is not None and not release.series.plan.is_whole:
+        taken = release.series.plan.records
     public = public_manifest(job, output, verdict, release.codebook, source.n_left_out)
     public |= {} if linking is None else {"linking": linking.to_dict()}
     measures = dict(release.measures)
-    internal = internal_manifest(job, source.sha256, output, labels, rows, verdict, measures, source.n_left_out, taken)
+    internal = internal_manifest(
+        job, source.sha256, output, labels, rows, verdict, measures, source.n_left_out, taken, release.series
+    )
     listed = {"files": files} if files else {}
     return {PUBLIC: as_text(public | listed), INTERNAL: as_text(internal | listed)}
 

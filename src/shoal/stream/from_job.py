@@ -10,8 +10,9 @@ from shoal.stream.flow import Stream
 _OF_A_RELEASE = (
     *("method", "objective", "scaling", "rho", "steer", "truthful", "intervals", "options"),
     *("input", "output", "late", "engine", "memory", "rare_patterns", "strict", "tables"),
+    *("after", "may_withhold", "leavers", "reserve"),
 )
-_NOT_HERE = ("by", "household", "household_level", "keep_link", "link_order", "weights")
+_NOT_HERE = ("by", "household", "household_level", "keep_link", "link_order", "weights", "key")
 
 
 SPARK = "spark"

@@ -44,6 +44,7 @@ HELPS = {
     "subject": "says whose record it is",
     "household": "says which records form a household",
     "weights": "survey weights",
+    "key": "names persons in all releases",
 }
 
 LAYOUT: Layout = {
@@ -305,6 +306,7 @@ def _setting_in_words(name: str, value: Any, show_values: bool) -> str:
         "subject": "it says whose record it is",
         "household": "it says which records form a household",
         "weights": "use it as survey weights",
+        "key": "it names persons in all releases",
     }.get(name, f"{name.replace('_', ' ')}: {value}")
 
 

@@ -32,6 +32,7 @@ LAYOUT: Layout = {
     "Households": ("household_level",),
     "Linked records": ("keep_link", "link_order", "rare_patterns"),
     "Method, scaling, seed": ("method", "scaling", "objective", "intervals", "seed", "options"),
+    "Releases of the same people": ("key", "after", "may_withhold", "leavers", "reserve"),
     "Random aggregation": ("rho",),
 }
 

@@ -86,6 +86,11 @@ LIMITS = (
         "cells are refined across blocks, so that they are no longer those of the method",
         lambda job, schema: not algorithm_of(job.method, {}).in_blocks,
     ),
+    Limit(
+        "a series of releases (key, after)",
+        "the history of every person is compared with that of all others",
+        lambda job, schema: schema.roles.key is not None or bool(job.after),
+    ),
     Limit("options of the method", "their budget is one of a whole table", lambda job, schema: bool(job.options)),
 )
 """Everything that is refused; `shoal.output.destination` says where a release can go. What is added to a job without

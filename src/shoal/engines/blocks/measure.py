@@ -70,6 +70,8 @@ class BlockMeasures:
         """Nothing: attacks are not tried in blocks."""
         return []
 
+    loss_without_history = None
+
     def bound(self, effort: BoundEffort, seconds: float) -> None:
         """Return nothing: a bound is computed from all records at once."""
 

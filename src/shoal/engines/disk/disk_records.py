@@ -82,7 +82,7 @@ class DiskRecords:
     """The published records in a scratch folder; see `shoal.output.release.Records`."""
 
     engine = "disk"
-    table = arrow = cells = None
+    table = arrow = cells = series = None
 
     def __init__(
         self, source: Batches, made: DiskOutcome, scratch: Path, budget: MemoryBudget, stack: ExitStack

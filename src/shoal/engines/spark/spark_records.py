@@ -173,6 +173,7 @@ class SparkRecords:
 
     engine = "spark"
     is_counted = True
+    series = None
     arrow = cells = None
 
     def __init__(self, frame: Frame, parts: Made, verdict: Verdict, n_left_out: int = 0) -> None:

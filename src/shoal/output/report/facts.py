@@ -24,6 +24,7 @@ from shoal.output.report.sentences import (
     headline,
     kind_in_words,
     price_of_link,
+    series_in_sentences,
     treatment,
     what_was_done,
 )
@@ -112,8 +113,18 @@ def gather(
             **release.measures,
             "bound": bound,
             "warnings": list(release.warnings),
+            "series": _series(release),
         }
     return {name: _plain(value) for name, value in facts.items()}
+
+
+def _series(release: "Release") -> dict[str, Any] | None:
+    """Return what there is to say of a release as part of a series, with its loss beside that without history."""
+    if release.series is None:
+        return None
+    fresh = release.measured.loss_without_history if release.series.plan.earlier else None
+    found = {**release.series.to_dict(), "il": release.loss.il, "il_without_history": fresh}
+    return {**found, "told": series_in_sentences(found)}
 
 
 def _least(verdict: Verdict) -> int:

@@ -11,7 +11,7 @@ from shoal.columns.schema import Column, Kind, Role, Schema
 from shoal.constraints.histories import Linking
 from shoal.job import Job
 from shoal.measures.recount import Verdict
-from shoal.output.report.formatting import counted, listed, number, shown
+from shoal.output.report.formatting import counted, listed, lost, number, shown
 
 _SCALING = {
     "zscore": "every column was first scaled to the same standard deviation, so that its unit does not matter",
@@ -98,6 +98,26 @@ def _counted(verdict: Verdict) -> str:
         f"{found}. The smallest group has {counted(verdict.smallest, 'record')} where {asked}, and "
         f"{counted(verdict.n_below, 'record')} are in groups that are too small. Do not publish this table."
     )
+
+
+def series_in_sentences(found: Mapping[str, Any]) -> str:
+    """Say what all releases of a series tell together, who was withheld, and what the history costs.
+
+    Parameters
+    ----------
+    found : mapping
+        As `PartOfSeries.to_dict` returns it, with ``il`` and ``il_without_history``.
+    """
+    told = str(found["sentence"])
+    if not found["after"]:
+        return told
+    told += (
+        f" {counted(found['kept'], 'person')} kept the values published before, {found['new']:,} are new, "
+        f"{found['left']:,} of the release before left, and {found['withheld']:,} were withheld."
+    )
+    if found["il_without_history"] is None:
+        return told
+    return told + f" The loss is {lost(found['il'])}; without history it would be {lost(found['il_without_history'])}."
 
 
 def what_was_done(

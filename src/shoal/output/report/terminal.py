@@ -42,6 +42,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterable[Line]:
             _title(name),
             f"at least {counted(found['distinct_l'], 'value')} in a group, t = {number(found['t'], 3)}",
         )
+    if facts.get("series"):
+        yield "series", shown(facts["series"]["told"])
     yield from _loss(facts.get("loss"), facts.get("bound"))
     if facts.get("certainty"):
         yield "certainty penalty", f"{lost(facts['certainty']['ncp'])} (NCP of the exact ranges and sets)"
