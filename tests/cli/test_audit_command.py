@@ -122,7 +122,8 @@ def test_several_releases_are_counted_together(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--quasi-identifiers", "age", "-k", 3), "--key id"),
+        (("--quasi-identifiers", "age", "--key", "id"), "the k that was promised"),
+        (("--quasi-identifiers", "age", "-k", 3), "first.csv.cells' cannot be read"),
         (("--quasi-identifiers", "age", "-k", 3, "--key", "id", "--list"), "--list is about one release"),
         (("--quasi-identifiers", "age", "-k", 3, "--key", "name"), "no column 'name'"),
         (("--quasi-identifiers", "zip", "-k", 3, "--key", "id"), "no column 'zip'"),

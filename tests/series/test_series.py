@@ -286,3 +286,19 @@ def test_the_report_and_the_manifest_say_what_an_owner_of_all_releases_learns(fi
     assert "without history it would be" in (tmp_path / "r.html").read_text(encoding="utf-8")
     assert manifest["recount"]["in_the_last_release"]["people_below_k"] == 0
     assert "series" not in json.loads((tmp_path / "r.csv.public.json").read_text(encoding="utf-8"))
+
+
+def test_published_files_are_audited_by_the_cells_files_beside_them(first, tmp_path):
+    first.write(tmp_path / "a.csv")
+    second = shoal.anonymize(people(np.arange(20, 430)), after=first, leavers="state", may_withhold=0.1, **ROLES)
+    second.write(tmp_path / "b.parquet")
+    files = [tmp_path / "a.csv", tmp_path / "b.parquet"]
+    verdict = shoal.audit_series(files, quasi_identifiers=["age", "income"], k=5)
+
+    assert verdict.present == second.series.verdict.present
+    assert verdict.left == second.series.verdict.left
+    (tmp_path / "a.csv").write_bytes((tmp_path / "a.csv").read_bytes() + b"1,2\n")
+    with pytest.raises(ParameterError, match="belongs to another file"):
+        shoal.audit_series(files, quasi_identifiers=["age", "income"], k=5)
+    with pytest.raises(ParameterError, match="a table in memory"):
+        shoal.audit_series([first.table, second.table], quasi_identifiers=["age", "income"], k=5)

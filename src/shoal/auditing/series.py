@@ -1,8 +1,11 @@
 """Series: several releases of overlapping people examined together, made by shoal or by another tool."""
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from shoal.columns.coarse.layout import gathered
 from shoal.columns.equivalence import class_ids
@@ -12,6 +15,7 @@ from shoal.errors import ParameterError, SchemaError, ShoalWarning
 from shoal.measures.histories import Edition, SeriesVerdict, recount_series, told_of
 from shoal.measures.recount import Question
 from shoal.models import Model
+from shoal.series.cells_file import ENDING, CellsOfRelease
 from shoal.sources import Table, read
 from shoal.spelling import setting
 
@@ -20,7 +24,7 @@ def audit_series(
     tables: Sequence[Any],
     /,
     *,
-    key: str,
+    key: str | None = None,
     quasi_identifiers: Sequence[str] | str,
     k: int,
     confidential: Sequence[str] | str = (),
@@ -33,10 +37,10 @@ def audit_series(
     Parameters
     ----------
     tables : sequence of path or frame
-        Internal copies of the releases, in the order in which they were published: each as published, with a column
-        that says whose record it is.
-    key : str
-        That column.
+        The releases, in the order in which they were published: internal copies, each as published with a column that
+        says whose record it is, or published files beside which their cells files are.
+    key : str, optional
+        That column; by default the cells files ``RELEASE.cells`` say whose record it is.
     quasi_identifiers : sequence of str
         The columns that an intruder may know; a release has all of them or, if it is a coarser version, some.
     k : int
@@ -75,13 +79,13 @@ def audit_series(
         raise ParameterError(f"A series has at least two releases; got {len(tables)}. Name them all.")
     asked = Question.of(quasi_identifiers, k, confidential, models, None, columns)
     sources = [_read(table, key, asked, reading) for table in tables]
-    keys = [key_texts(source.arrow[key], key) for source in sources]
+    keys = _of_cells(tables, sources) if key is None else [key_texts(each.arrow[key], key) for each in sources]
     people = numbered(keys)
     n_records, n_people = sum(map(len, people)), 1 + max(int(numbers.max(initial=-1)) for numbers in people)
     if n_records == n_people:
         raise ParameterError(
-            f"Nobody is in two of the {len(tables)} releases by column {key!r}: no two records have the same key. If "
-            "the keys were made anew for each release, give the ones of the original tables."
+            f"Nobody is in two of the {len(tables)} releases: no two records have the same key. If the keys were made "
+            "anew for each release, give those of the original tables."
         )
     editions = [
         _edition(source, numbers, asked, place)
@@ -90,12 +94,36 @@ def audit_series(
     return recount_series(editions, k, asked.models)
 
 
-def _read(table: Any, key: str, asked: Question, reading: Mapping[str, Any]) -> Table:
+def _of_cells(tables: Sequence[Any], sources: Sequence[Table]) -> list[pa.ChunkedArray]:
+    """Return the keyed hashes in the cells files beside published files; raise unless they are those of one series."""
+    found = []
+    for table, source in zip(tables, sources, strict=True):
+        if not isinstance(table, str | os.PathLike):
+            raise ParameterError(
+                "Nothing says whose record is whose: a table in memory has no cells file. Name the column of the key, "
+                f"{setting('key', 'id')}."
+            )
+        cells = CellsOfRelease.read(f"{os.fspath(table)}{ENDING}")
+        if cells.published != source.sha256:
+            raise ParameterError(
+                f"The cells file beside {os.path.basename(table)!r} belongs to another file: the SHA-256 differs. Give "
+                f"the file as it was published, or a copy with the key of each person: {setting('key', 'id')}."
+            )
+        found.append(cells)
+    if len({cells.secret for cells in found}) > 1:
+        raise ParameterError(
+            "The releases belong to different series, so that their cells files do not say who is who in both. Give "
+            f"copies with the key of each person, and name it: {setting('key', 'id')}."
+        )
+    return [pa.chunked_array([cells.keys]) for cells in found]
+
+
+def _read(table: Any, key: str | None, asked: Question, reading: Mapping[str, Any]) -> Table:
     """Return a release with its key; raise if it has no quasi-identifier."""
     source = read(table, **reading)
     for text in source.receipt.notes:
         warnings.warn(text, ShoalWarning, stacklevel=3)
-    if key not in source.names:
+    if key is not None and key not in source.names:
         raise SchemaError(
             f"A release has no column {key!r}, so that nothing says whose records are whose. Give internal copies that "
             f"have the key of each person, and name it: {setting('key', 'id')}."

@@ -41,7 +41,11 @@ from shoal.spelling import option_name
 @click.option(
     "--series", "is_series", is_flag=True, help="Recount what several releases tell together, in the order given."
 )
-@click.option("--key", metavar="COLUMN", help="Column that says whose record it is, in every file of --series.")
+@click.option(
+    "--key",
+    metavar="COLUMN",
+    help="Column that says whose record it is, in every file of --series; without it, FILE.cells does.",
+)
 @click.option(
     "-k", "k", type=click.IntRange(min=1), help="Required size of every class; without it, sizes are only counted."
 )
@@ -68,9 +72,9 @@ def command(
     A class is a set of records with the same quasi-identifiers, where missing counts as a value. The exit code is 0 if
     every class has k records and satisfies every model named, 1 if not, 2 if it cannot be counted.
 
-    With --series, the files are internal copies of releases of overlapping people: as published, with a key. Counted
-    are the people who have the same class, or the same absence, in all of them, and what subtraction tells
-    (docs/series.md).
+    With --series, the files are releases of overlapping people: internal copies as published, with a key, or published
+    files beside their cells files. Counted are the people who have the same class, or the same absence, in all of them,
+    and what subtraction tells (docs/series.md).
     """
     if given["is_series"]:
         return _of_series(files, k, as_json, {**given, "risks": risks, "as_list": as_list})
@@ -120,8 +124,8 @@ def _of_series(files: tuple[str, ...], k: int | None, as_json: bool, given: dict
     if alone:
         names = ", ".join("--list" if name == "as_list" else option_name(name) for name in alone)
         raise click.UsageError(f"{names} is about one release, and --series counts several. Leave it out.")
-    if k is None or given["key"] is None:
-        raise click.UsageError("--series needs the k that was promised and the column of the key: -k 10 --key id")
+    if k is None:
+        raise click.UsageError("--series needs the k that was promised: -k 10")
     with telling(), showing(f"reading and counting {len(files)} releases", ""):
         verdict = audit_series(
             files,
