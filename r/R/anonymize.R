@@ -5,7 +5,10 @@ anonymize <- function(data, k, keyVars = NULL, numVars = NULL, sensibleVar = NUL
                       save_job = NULL, force = FALSE, open = interactive(), progress = interactive()) {
   if (!is.data.frame(data)) refuse("'data' is not a data frame. Convert it by as.data.frame().")
   if (missing(k)) refuse("k is missing. Give the smallest number of records in a class, such as k = 5.")
-  named <- list(k = k, keyVars = keyVars, numVars = numVars, confidential = sensibleVar, identifiers = excludeVars,
+  more <- list(...)
+  is_date <- vapply(numVars, function(name) inherits(data[[name]], c("Date", "POSIXt")), NA)
+  more$quasi_identifiers <- c(more$quasi_identifiers, numVars[is_date])  # numVars of Python are numbers alone
+  named <- list(k = k, keyVars = keyVars, numVars = numVars[!is_date], confidential = sensibleVar, identifiers = excludeVars,
                 other = other, weightVar = weightVar, hhId = hhId, strataVar = strataVar)
   if (open && is.null(report)) report <- tempfile("report-", fileext = ".html")
   paths <- lapply(list(path = file, report = report, save_job = save_job), full_path)
@@ -15,7 +18,7 @@ anonymize <- function(data, k, keyVars = NULL, numVars = NULL, sensibleVar = NUL
   on.exit(unlink(folder, recursive = TRUE))
   columns <- Map(function(x, name, place) column_to_python(x, name, file.path(folder, place)),
                  unclass(data), names(data), seq_along(data))
-  asked <- list(columns = unname(columns), records = nrow(data), settings = present(c(named, list(...))),
+  asked <- list(columns = unname(columns), records = nrow(data), settings = present(c(named, more)),
                 writing = present(c(paths, force = force)))
   writeLines(to_json(asked), file.path(folder, "call.json"), useBytes = TRUE)
   run_bridge(python(), folder, progress)

@@ -82,9 +82,9 @@ test_that("values declared missing are missing", {
   data <- data.frame(age = rep(1:2, 30))
   data$income <- structure(rep(c(1, 2, -9), 20), class = c("haven_labelled_spss", "haven_labelled", "vctrs_vctr", "double"),
                            labels = c(refused = -9), na_values = -9)
-  expect_error(release(data, 3, NULL, c("age", "income"), NULL, NULL), 'columns = list(income = list(kind = "numeric"))',
+  expect_error(release(data, 3, NULL, "age", NULL, NULL, quasi_identifiers = "income"), 'columns = list(income = list(kind = "numeric"))',
                fixed = TRUE, class = "shoal_question_error")
-  released <- release(data, 3, NULL, c("age", "income"), NULL, NULL, columns = list(income = list(kind = "numeric")))
+  released <- release(data, 3, NULL, c("age", "income"), NULL, NULL)
   expect_equal(sum(is.na(released$income)), 20)
 })
 
