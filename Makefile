@@ -61,8 +61,8 @@ doctests: .venv/.ready
 fragments: .venv/.ready
 	@said=$$($(PYTHON_IN_VENV) -m towncrier build --draft --version next 2>&1) || { echo "$$said"; exit 1; }
 
-docs: .venv/.ready
-	@NO_MKDOCS_2_WARNING=1 $(PYTHON_IN_VENV) -m mkdocs build --quiet --strict
+docs: .venv-docs/.ready
+	@.venv-docs/bin/python tools/documentation.py
 
 format: .venv/.ready
 	@$(PYTHON_IN_VENV) -m ruff check --quiet --fix-only .
@@ -133,6 +133,12 @@ clean:
 
 .venv-newest/.ready: $(BUILT_FROM)
 	@sh tools/setup.sh .venv-newest --group test --upgrade --pre
+
+.venv-docs/.ready: pyproject.toml | .venv/.ready
+	@$(PYTHON_IN_VENV) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install --quiet --quiet --disable-pip-version-check --upgrade pip
+	@.venv-docs/bin/python -m pip install --quiet --quiet --disable-pip-version-check --group docs
+	@pwd -P > .venv-docs/.ready
 
 # The stamps hold the path of the checkout: a virtual environment does not survive being moved.
 ENVIRONMENTS := $(wildcard .venv/.ready .venv-*/.ready)
