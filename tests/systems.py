@@ -25,6 +25,7 @@ _MODES = "modes and the umask are those of POSIX; files/test_access.py is for ac
 _LIMITS = "Windows has no limit on the size of files"
 _FORK = "the process is copied by fork"
 _SIGNALS = "a process of Windows does not end by a signal, and has no process group of POSIX"
+_FLUSH = "Windows flushes files, not the names in a folder"
 _LINKS = "Wine says that it has made a symbolic link, and makes none"
 
 NOT_ON_WINDOWS = {
@@ -39,6 +40,7 @@ NOT_ON_WINDOWS = {
         "test_a_child_that_crashes_leaves_a_message": _SIGNALS,
         "test_signals_of_the_terminal_are_for_the_server": _SIGNALS,
     },
+    "engines/disk/test_damaged_scratch.py": {"test_a_complete_stage_is_on_the_disk_before_its_note_is": _FLUSH},
     "cli/test_bad_input.py": {"test_a_disk_that_is_full": _LIMITS},
     "stream/test_stream.py": {"test_the_old_checkpoint_stays_when_the_disk_is_full": _LIMITS},
     "incremental/test_collection.py": {"test_begin_without_room_on_the_disk_says_so": _LIMITS},
@@ -49,6 +51,9 @@ NOT_IN_WINE = {
         "test_no_path_leaves_the_folder": _LINKS,
         "test_a_link_within_the_folder_is_followed": _LINKS,
         "test_links_that_leave_the_folder_are_not_listed": _LINKS,
+    },
+    "engines/disk/test_disk_records.py": {
+        "test_a_scratch_folder_that_others_may_have_made_is_refused": _LINKS,
     },
     "files/test_files.py": {
         "test_a_link_stays_and_the_file_it_leads_to_is_replaced": _LINKS,

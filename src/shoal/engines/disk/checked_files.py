@@ -139,6 +139,6 @@ def _noticing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _GONE:
+        if error.errno not in _GONE and not path.is_dir():  # Windows does not permit to read a folder
             raise
         raise DamagedError(path) from None
