@@ -47,6 +47,7 @@ class OfficeFile:
     rng: np.random.Generator
     columns: dict[str, list[str]] = field(default_factory=dict)
     traps: dict[str, str] = field(default_factory=dict)
+    totals: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     path: Path | None = None
 
@@ -207,6 +208,7 @@ def stray_texts(file):
     """Let remarks stand among numbers of visits."""
     visits = list(map(str, file.rng.integers(1, 60, N_RECORDS)))
     visits[11], visits[60], visits[-1] = "ca. 40", "18-25", "Gesamt 2024"
+    file.totals.add("visits")
     file.add("visits", visits, "numbers-as-text")
 
 
@@ -214,6 +216,7 @@ def labels_among_words(file):
     """Let the label of a total and a footnote stand among words."""
     plants = list(file.rng.choice(["North", "South", "East"], N_RECORDS))
     plants[30], plants[-1] = "North*", "Total 2024"
+    file.totals.add("plant_area")
     file.add("plant_area", plants, "other-forms")
 
 

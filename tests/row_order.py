@@ -16,7 +16,7 @@ K = 5
 ORDER = ["low", "mid", "high"]
 QUASI = ["age", "height", "children", "born", "city", "grade"]
 CONFIDENTIAL = ["salary", "income", "illness", "pain"]
-SETTINGS = {"k": K, "seed": 1, "by": ["town"], "accept": ["near-unique-text"]}
+SETTINGS = {"k": K, "seed": 1, "by": ["town"], "accept": ["near-unique-text", "published-identifier"]}
 
 
 def people(n=200, seed=0):

@@ -39,6 +39,7 @@ from shoal.job.checks import Prepared, check_late, check_link, prepared
 from shoal.measures.histories import OUT
 from shoal.measures.recount import recount
 from shoal.measures.table_loss import table_loss
+from shoal.measures.unchanged import nearly_identifying
 from shoal.methods.auto import SMALL
 from shoal.models import Model
 from shoal.models.table_columns import distribution_of
@@ -502,7 +503,7 @@ def conclude(
     start: Start | None = None,
 ) -> Release:
     """Make the release from the cells; raise if the recount does not confirm the guarantees."""
-    schema, original, weights, findings, views = made
+    schema, original, weights, findings, views, unchanged = made
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
     randomized = RandomAggregation(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
     replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, randomized)})
@@ -516,6 +517,7 @@ def conclude(
     verdict = recount(published, schema, job.k, original[subject] if subject else None, job.models, original)
     if randomized is not None:
         verdict = replace(verdict, withdrawn=WITHDRAWN.format(rho=randomized.rho))
+    verdict = replace(verdict, unchanged=nearly_identifying(unchanged, job.k))
     verdict.require()
     series = None if start is None else PartOfSeries.of(job, start, published, schema, table.sha256)
     alike = {column.name: None if randomized else cells.of(column) for column in schema.quasi}

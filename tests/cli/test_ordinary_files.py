@@ -25,19 +25,16 @@ def german(tmp_path, monkeypatch):
     return "amt.csv"
 
 
-def test_the_proposed_command_keeps_how_the_file_is_read_and_runs_once_its_questions_are_settled(german):
+def test_the_proposed_command_keeps_how_the_file_is_read_and_runs_as_it_stands(german):
     asked = shoal_command("inspect", german, "--encoding", "cp1252", "-k", 3)
     line = next(line for line in asked.stdout.splitlines() if "-o release" in line)
     settled = next(line for line in asked.stdout.splitlines() if "--null-values" in line)
-    shown = shoal_command("inspect", german, "--encoding", "cp1252", "-k", 3, "--show-values")
-    command = next(line for line in shown.stdout.splitlines() if "-o release" in line)
-    result = shoal_command(*shlex.split(command)[1:])
+    result = shoal_command(*shlex.split(line)[1:])
 
     assert "--encoding cp1252" in line
     assert "--thousands lohn=." in line
     assert settled.strip() == "--date-format geboren=%d.%m.%Y --null-values 'geboren=form:a. a.'"
     assert "k. A." not in asked.output
-    assert "geboren=k. A." in command
     assert result.exit_code == 0, result.output
 
 

@@ -147,6 +147,8 @@ def with_remedy(draft: Draft, place: str, column: str, settings: Mapping[str, An
     if place == "column":
         return with_columns(draft, {column: settings})
     if place == "rows":
+        if "skip_rows" in settings:
+            return with_reading(draft, settings)
         given = draft.content.get("input", {}).get("skip_where", [])
         return with_reading(draft, {"skip_where": [*dict.fromkeys([*given, *settings["skip_where"]])]})
     if place == "accept":

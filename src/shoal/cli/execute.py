@@ -15,7 +15,7 @@ from shoal.measures.histories import SeriesVerdict
 from shoal.measures.linked import Linked
 from shoal.measures.recount import Verdict
 from shoal.output.release import Release
-from shoal.output.report.formatting import counted
+from shoal.output.report.formatting import counted, percent
 from shoal.output.report.sentences import reached_in_words, rest_in_words
 from shoal.release import Assignment
 from shoal.sources import shown
@@ -71,6 +71,7 @@ def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
             **models_in_words(verdict),
             **truth_in_words(verdict),
             **({} if release.series is None else {"series": _series_in_words(release.series.to_dict())}),
+            **unchanged_in_words(verdict),
             "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release) + _on_middles(release),
             **({} if release.certainty is None else {"certainty penalty": f"{release.certainty.ncp:.4f} % (NCP)"}),
             "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
@@ -196,6 +197,15 @@ def series_in_words(verdict: SeriesVerdict) -> dict[str, str]:
             if n
         }
     return lines
+
+
+def unchanged_in_words(verdict: Verdict) -> dict[str, str]:
+    """Name the columns that are published unchanged and nearly identify, whatever the classes are."""
+    return {
+        f"unchanged: {printable(column)}": f"nearly identifies: {percent(share)} of the records have a value that "
+        f"fewer than {verdict.k} share"
+        for column, share, _ in verdict.unchanged
+    }
 
 
 def truth_in_words(verdict: Verdict) -> dict[str, str]:

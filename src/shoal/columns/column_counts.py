@@ -79,7 +79,7 @@ def count(name: str, values: pa.ChunkedArray) -> tuple[Facts, Labels | None]:
         distinct=int(np.count_nonzero(counts)) - (missing > 0),
         alone=int(np.count_nonzero(counts == 1)),
         length=_mean_length(values),
-        whole=(whole := _are_whole(values)),
+        whole=(whole := are_whole(values)),
         dense=whole and _are_dense(values),
     )
     return facts, codes
@@ -89,7 +89,7 @@ def _mean_length(values: pa.ChunkedArray) -> float:
     return float(pc.mean(pc.utf8_length(values)).as_py() or 0) if is_text(values.type) else 0.0
 
 
-def _are_whole(values: pa.ChunkedArray) -> bool:
+def are_whole(values: pa.ChunkedArray) -> bool:
     """Return whether numbers are whole; the first few rule out most columns."""
     if pa.types.is_integer(values.type):
         return True

@@ -23,6 +23,9 @@ from shoal.findings.numbers import (
     two_scales,
     zeros,
 )
+from shoal.findings.questions import asked
+from shoal.findings.roles import PUBLISHED
+from shoal.findings.rows import OF_RECORDS
 from shoal.findings.shares import constant, mostly_missing
 from shoal.findings.texts import (
     dates_as_text,
@@ -71,6 +74,9 @@ FINDINGS: dict[str, Callable[[ColumnView], Finding | None]] = {
 SINGLE_VALUES = "single-record-values"
 """Found only after cells are made: a published category that a single record of the table has."""
 
+_OF_RELEASES = (SINGLE_VALUES, PUBLISHED, *OF_RECORDS)
+"""Findings about a release or about records, rather than about how a column is read."""
+
 _ABOUT_CATEGORIES = {"near-unique-text", "spelling-variants", "other-forms"}
 _EXPLAINS = {
     "mixed-types": {"numbers-as-text", "numbers-with-unit", "dates-as-text", *_ABOUT_CATEGORIES},
@@ -107,19 +113,11 @@ class QuestionError(SchemaError):
             "argument": f"accept={json.dumps(names)}",
             "r": f"accept = {in_r(names)}",
         }
-        text = ""
-        for place, finding in enumerate(self.findings[:_SHOWN]):
-            is_new = finding.why not in (other.why for other in self.findings[:place])
-            text += f"Column {finding.column!r}: {finding.what}. {f'{finding.why}. ' if is_new else ''}"
-            text += f"Settle it by {finding.ways(dialect)}. "
-        more = f"{len(self.findings) - _SHOWN} more columns have open findings. " if len(self.findings) > _SHOWN else ""
         return (
-            f"{text}{more}Nothing was released. To release it as it is, accept what was found: {accepting[dialect]}. "
-            "`shoal inspect FILE` shows all findings, and with --show-values the values that they are about."
+            f"{asked(self.findings, dialect)} Nothing was released. To release it as it is, accept what was found: "
+            f"{accepting[dialect]}. `shoal inspect FILE` shows all findings, and with --show-values the values "
+            "that they are about."
         )
-
-
-_SHOWN = 3
 
 
 def findings_of(view: ColumnView) -> list[Finding]:
@@ -140,7 +138,7 @@ def findings_of(view: ColumnView) -> list[Finding]:
 
 def check_accepted(accept: Iterable[str], columns: Sequence[str]) -> None:
     """Refuse names that are not findings, and findings of columns that do not exist."""
-    known = [*FINDINGS, SINGLE_VALUES]
+    known = [*FINDINGS, *_OF_RELEASES]
     for entry in accept:
         column, _, name = entry.rpartition("=")
         if column and column not in columns:

@@ -30,7 +30,16 @@ from shoal.incremental.repeats import content_of, overlap, record_keys
 from shoal.incremental.store import Store
 from shoal.incremental.two_stage_cells import ANY_SIZE, Task, all_cells, base_cells
 from shoal.job import Job, Late, Writing
-from shoal.job.checks import Prepared, column_findings, column_views, prepared, refuse_link, survey_weights
+from shoal.job.checks import (
+    Prepared,
+    column_findings,
+    column_views,
+    prepared,
+    published_unchanged,
+    refuse_link,
+    role_findings,
+    survey_weights,
+)
 from shoal.methods import algorithm_of
 from shoal.output.destination import Destination
 from shoal.output.release import Release
@@ -239,7 +248,9 @@ class Collection:
         cells = all_cells(task, original, space, X, self._base())
         table = Table.of(records, "pyarrow")
         views = column_views(schema, original, table)
-        made = Prepared(schema, original, survey_weights(original, schema), column_findings(schema, views), views)
+        unchanged = published_unchanged(schema, records.select)
+        findings = [*column_findings(schema, views), *role_findings(schema, unchanged, job.k)]
+        made = Prepared(schema, original, survey_weights(original, schema), findings, views, unchanged)
         return conclude(job, table, made, space, X, cells, threads)
 
     def _base(self) -> dict[str, Any]:

@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 from shoal.columns.column_counts import Facts, count
 from shoal.columns.schema import ROLE_KEYS, Kind, Role
 from shoal.errors import ParameterError
-from shoal.findings import ColumnView, Finding, findings_of
+from shoal.findings import ColumnView, Finding, Remedy, findings_of
 from shoal.findings.column_receipt import ColumnReceipt, receipt_of
 from shoal.findings.finding import HIDDEN
 from shoal.findings.metadata import described_kind, without_declared
+from shoal.findings.roles import Proposal, finding_of, propose
+from shoal.findings.rows import OF_RECORDS, double_findings, record_findings
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
-from shoal.inspection.role_proposals import Proposal, finding_of, propose
 from shoal.job import Job
-from shoal.sources import Receipt, read
+from shoal.sources import Reading, Receipt, Table, read
 from shoal.sources.clean import printable
+from shoal.sources.left_out import all_skipped
+from shoal.sources.standard_input import DASH
 from shoal.spelling import as_listed, option_name
 from shoal.typing import Labels, Progress
 
@@ -34,6 +37,7 @@ _OUTPUT = {"path": "release.parquet", "report": "report.html"}
 _KEPT = 16
 """Number of columns among which combinations are searched: those with most different values."""
 
+_RARE = 0.1  # of the records: categories that so many have alone would be published of single records
 _FEW = 20  # up to this number of different values they are codes or counts rather than amounts
 
 
@@ -135,11 +139,36 @@ class Inspection:
         found: dict[str, dict[str, Any]] = {
             column.facts.name: {"kind": str(column.proposal.kind)} for column in self.columns if column.proposal.kind
         }
-        for finding in self.findings:
-            first = finding.remedies[0] if finding.question else None
-            if first is not None and first.place == "column" and HIDDEN not in str(first.settings):
-                found[finding.column] = {**first.settings, **found.get(finding.column, {})}
+        for answer in self.answers:
+            if answer.place == "column":
+                found[answer.column] = {**answer.settings, **found.get(answer.column, {})}
+        read_otherwise = {answer.column for answer in self.answers if answer.place == "field"}
+        for column in self.columns:
+            kind = column.proposal.kind or column.facts.kind
+            may_be_single = kind is Kind.NOMINAL and column.facts.unique > _RARE
+            if column.proposal.role is Role.QUASI and may_be_single and column.facts.name not in read_otherwise:
+                found.setdefault(column.facts.name, {})["aggregate"] = "withhold"
         return found
+
+    @property
+    def answers(self) -> tuple[Remedy, ...]:
+        """An answer to each question that a release with the proposed roles would ask.
+
+        It is the likeliest that shows no value; what has none is accepted as it is.
+        """
+        return tuple(
+            _answer(finding)
+            for column in self.columns
+            for finding in column.findings
+            if finding.question and (column.proposal.role is Role.QUASI or finding.name in OF_RECORDS)
+        )
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """The findings that the proposed release accepts."""
+        return tuple(
+            entry for answer in self.answers if answer.place == "accept" for entry in answer.settings["accept"]
+        )
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -152,14 +181,28 @@ class Inspection:
         return next((k for k, least in _SIZES.items() if self.n_records >= least), 0)
 
     def reads(self) -> dict[str, Any]:
-        """Return the reading options: those given, and those that findings propose where there is no doubt."""
+        """Return the reading options: those given, and those that findings propose."""
         fields = {name: dict(settings) for name, settings in self.reading.get("fields", {}).items()}
+        rows: dict[str, Any] = {}
+        for answer in (*self._certain, *self.answers):
+            if answer.place == "field":
+                fields[answer.column] = fields.get(answer.column, {}) | answer.settings
+            elif "skip_rows" in answer.settings:
+                rows["skip_rows"] = all_skipped(rows.get("skip_rows"), [answer.settings["skip_rows"]])
+            elif "skip_where" in answer.settings:
+                given = rows.get("skip_where", Reading(skip_where=self.reading.get("skip_where")).skip_where or ())
+                rows["skip_where"] = [*dict.fromkeys([*given, *answer.settings["skip_where"]])]
+        return {**self.reading, **({"fields": fields} if fields else {}), **rows}
+
+    @property
+    def _certain(self) -> list[Remedy]:
+        """The only way to read a column that a finding is about, whatever its role."""
+        found = []
         for finding in self.findings:
-            remedy = finding.remedies[0] if finding.remedies else None
-            if remedy is not None and remedy.place == "field" and HIDDEN not in str(remedy.settings):
-                is_certain = len([one for one in finding.remedies if one.place == "field"]) == 1
-                fields |= {finding.column: fields.get(finding.column, {}) | remedy.settings} if is_certain else {}
-        return {**self.reading, **({"fields": fields} if fields else {})}
+            ways = [remedy for remedy in finding.remedies if remedy.place == "field"]
+            if len(ways) == 1 and ways[0] == finding.remedies[0] and HIDDEN not in str(ways[0].settings):
+                found += ways
+        return found
 
     def job(self, k: int | None = None) -> Job:
         """Return a job with the proposed roles, to correct and run.
@@ -175,7 +218,7 @@ class Inspection:
             extra = {"input": {"path": self.path, **self.reads()}, "output": _OUTPUT}
         if self._has_missing:
             extra["missing"] = "own-value"
-        return Job.of(k=k, roles=self.roles(), columns=self.settings(), **extra)
+        return Job.of(k=k, roles=self.roles(), columns=self.settings(), accept=self.accepted, **extra)
 
     def _k(self, k: int | None) -> int:
         k = k or self.proposed_k
@@ -209,8 +252,8 @@ class Inspection:
         for helper in ("household", "weights"):
             if helper in roles:
                 words += [f"--{helper}", roles[helper]]
-        for name, settings in self.settings().items():
-            words += column_options(name, settings)
+        words += kind_options(self.settings())
+        words += [word for entry in self.accepted for word in ("--accept", entry)]
         if self._has_missing:
             words += ["--missing", "own-value"]
         return shlex.join([*words, "-o", _OUTPUT["path"], "--report", _OUTPUT["report"]])
@@ -293,8 +336,11 @@ def inspect(
     >>> found.columns[1].facts.unique
     0.5
     """
-    source = read(table, **reading)
+    whole = read(table, **reading)
+    odd = record_findings(whole, whole.names, show_values)
+    source = _without(whole, table, reading, odd)
     found: list[InspectedColumn] = []
+    varied: tuple[float, Labels | None] = (0.0, None)
     kept: dict[str, tuple[int, NDArray[np.int32]]] = {}
     together: Labels | None = None
     for name in source.names:
@@ -306,14 +352,22 @@ def inspect(
         findings = findings_of(view)
         proposal = _proposal(facts, view, findings)
         proposal = proposal if kind is None else replace(proposal, kind=None)
-        told = tuple(_with_role(findings, finding_of(facts, proposal)))
+        of_records = [finding for finding in odd if finding.column == name]
+        told = (*of_records, *_with_role(findings, finding_of(facts, proposal)))
         found.append(InspectedColumn(facts, proposal, told, receipt_of(view, kind=kind), kind))
+        if codes is not None and varied[0] < facts.variety and facts.distinct < facts.n_records:
+            varied = (facts.variety, codes)
         if codes is not None and proposal.role is Role.QUASI:
             together = codes if together is None else joined([together, codes])
         if codes is not None and proposal.role is not Role.IDENTIFIER and facts.distinct > 1 and facts.unique < MOST:
             _keep(kept, name, facts.distinct, codes.astype(np.int32))
         if progress:
             progress(len(found), len(source.names))
+    if found and varied[1] is not None:
+        doubles = double_findings(
+            source.names, lambda name: source.load([name])[name], varied[1], varied[0], source.receipt
+        )
+        found[0] = replace(found[0], findings=(*found[0].findings, *doubles))
     combinations, complete = revealing({name: codes for name, (_, codes) in kept.items()})
     return Inspection(
         n_records=found[0].facts.n_records if found else 0,
@@ -326,6 +380,23 @@ def inspect(
         kind=source.kind,
         receipt=source.receipt,
     )
+
+
+def _without(table: Table, source: Any, reading: dict[str, Any], findings: list[Finding]) -> Table:
+    """Return the table without the records that a release would ask about, so that its columns are described alone."""
+    skipped = [_answer(finding).settings.get("skip_rows") for finding in findings if finding.question]
+    if not any(skipped):
+        return table
+    rows = all_skipped(None, [each for each in skipped if each])
+    if isinstance(source, str | os.PathLike) and os.fspath(source) != DASH:
+        return read(source, **{**reading, "skip_rows": rows})
+    return table if reading.get("skip_rows") else read(table, skip_rows=rows)
+
+
+def _answer(finding: Finding) -> Remedy:
+    """Return the likeliest answer to a question that shows no value."""
+    shown = [remedy for remedy in finding.remedies if HIDDEN not in str(remedy.settings) and remedy.place != "role"]
+    return shown[0] if shown else Remedy("accept", finding.column, {"accept": [f"{finding.column}={finding.name}"]})
 
 
 def _with_role(findings: list[Finding], about_role: Finding | None) -> list[Finding]:
@@ -365,6 +436,25 @@ def reading_options(reading: dict[str, Any]) -> list[str]:
             words += [word for condition in value for word in (flag, condition)]
         else:
             words += [flag, ",".join(map(as_listed, value)) if isinstance(value, list | tuple) else str(value)]
+    return words
+
+
+def kind_options(settings: dict[str, dict[str, Any]]) -> list[str]:
+    """Return the settings of columns as options of the command line, the kinds of several together.
+
+    Examples
+    --------
+    >>> kind_options({"sex": {"kind": "nominal"}, "roof": {"kind": "nominal"}, "age": {"kind": "ordinal", "weight": 2}})
+    ['--codes', 'sex,roof', '--kind', 'age=ordinal', '--weight', 'age=2']
+    """
+    words: list[str] = []
+    together = {"nominal": "--codes", "numeric": "--numbers"}
+    for kind, option in together.items():
+        listed = [as_listed(name) for name, given in settings.items() if given.get("kind") == kind]
+        words += [option, ",".join(listed)] if listed else []
+    for name, given in settings.items():
+        rest = {key: value for key, value in given.items() if key != "kind" or value not in together}
+        words += column_options(name, rest)
     return words
 
 

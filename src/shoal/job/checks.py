@@ -1,6 +1,6 @@
 """Job checks: a job is validated against its table, once, before the partition."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,13 +14,16 @@ from shoal.columns.categories import coded
 from shoal.columns.coarse.layout import check_intervals
 from shoal.columns.coarse.schema import with_coarse_values
 from shoal.columns.prepare import n_with_named_values, prepare, refuse_without_effect
-from shoal.columns.schema import POSITIONS, Column, Kind, Role, Schema, natural_kind
+from shoal.columns.schema import POSITIONS, Column, Kind, Role, Schema, is_text, natural_kind, value_type
+from shoal.columns.sharing import Sharing, unchanged_columns
 from shoal.constraints.ncp_cells import check_objective
 from shoal.constraints.steering import check_steering, check_values
 from shoal.errors import ParameterError, SchemaError
 from shoal.findings import ColumnView, Finding, ask, check_accepted, findings_of
 from shoal.findings.metadata import described_schema
 from shoal.findings.numbers import codes_at
+from shoal.findings.roles import published_identifier
+from shoal.findings.rows import record_findings
 from shoal.job import Job
 from shoal.job.engines import ENGINES, LIMITED
 from shoal.models.table_columns import check_models
@@ -37,9 +40,11 @@ class Prepared(NamedTuple):
     weights: Vector | None
     """Survey weights, if there are any."""
     findings: list[Finding]
-    """Findings about the quasi-identifiers that are accepted or need no answer."""
+    """Findings that are accepted or need no answer."""
     views: dict[str, ColumnView]
     """The quasi-identifiers as they were examined."""
+    unchanged: dict[str, Sharing]
+    """How many records share the values of each column that is published unchanged."""
 
     def part(self, records: Labels) -> "Prepared":
         """Return the same for some of the records."""
@@ -71,9 +76,11 @@ def prepared(job: Job, table: Table) -> Prepared:
     check_values(original, schema, job.steer, job.missing)
     weights = survey_weights(original, schema)
     views = column_views(schema, original, table)
-    findings = column_findings(schema, views)
+    unchanged = published_unchanged(schema, table.load)
+    of_records = record_findings(table, _looked_through(schema))
+    findings = [*of_records, *column_findings(schema, views), *role_findings(schema, unchanged, job.k)]
     ask(findings, job.accept, job.strict)
-    return Prepared(schema, original, weights, findings, views)
+    return Prepared(schema, original, weights, findings, views, unchanged)
 
 
 def with_found_codes(schema: Schema, given: pa.Table) -> Schema:
@@ -238,6 +245,24 @@ def column_findings(schema: Schema, views: Mapping[str, ColumnView]) -> list[Fin
     for column in schema.quasi:
         found += [finding for finding in findings_of(views[column.name]) if not _is_settled(finding, column)]
     return found
+
+
+def _looked_through(schema: Schema) -> list[str]:
+    """Return the columns that tell what a record is; a text that is dropped may name a total, too."""
+    columns = schema.columns
+    return [c.name for c in columns if c.role is not Role.IDENTIFIER or is_text(value_type(c.type))]
+
+
+def published_unchanged(schema: Schema, load: Callable[[list[str]], pa.Table]) -> dict[str, Sharing]:
+    """Count how many records share the values of each column that is published unchanged."""
+    return {column.name: Sharing.of(load([column.name])[column.name]) for column in unchanged_columns(schema)}
+
+
+def role_findings(schema: Schema, unchanged: Mapping[str, Sharing], k: int) -> list[Finding]:
+    """Return the findings about columns that are published unchanged and look like identifiers."""
+    counted = ((shared, shared.facts(name, schema[name].type)) for name, shared in unchanged.items())
+    found = (published_identifier(facts, shared.below(k)) for shared, facts in counted)
+    return [finding for finding in found if finding is not None]
 
 
 def _is_settled(finding: Finding, column: Column) -> bool:

@@ -21,6 +21,7 @@ from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_c
 from shoal.columns.schema import Column, ColumnSettings, Role, Roles, Schema, as_names, as_settings, link_column
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.measures.linked import Histories, Linked
+from shoal.measures.unchanged import Unchanged
 from shoal.models import Codes, Model, Reached
 from shoal.models.model import worse
 from shoal.models.serialization import as_models
@@ -136,6 +137,8 @@ class Verdict:
         The recount of each column that is published as intervals, sets, ancestors or periods.
     linked : Linked or None
         The recount of whole histories, if records are linked. Models and `confidential` then hold for them too.
+    unchanged : tuple of Unchanged
+        The columns that are published unchanged and nearly identify.
     withdrawn : str or None
         Why k is not claimed, if it is not: a sentence or two for readers of the report.
     records : pyarrow.Table or None
@@ -157,6 +160,7 @@ class Verdict:
     models: tuple[Reached, ...] = ()
     truth: tuple[Truth, ...] = ()
     linked: Linked | None = None
+    unchanged: tuple[Unchanged, ...] = ()
     withdrawn: str | None = field(default=None, repr=False)
     records: pa.Table | None = field(default=None, repr=False, compare=False)
 
@@ -262,6 +266,7 @@ class Verdict:
             "models": [found.to_dict() for found in self.models],
             "truth": [asdict(found) for found in self.truth],
             **({} if self.linked is None else {"linked": self.linked.to_dict()}),
+            "unchanged": [found._asdict() for found in self.unchanged],
         }
 
 

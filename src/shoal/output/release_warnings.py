@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 SMALL_SEED = 2**32
 """Smaller seeds can be found by brute force."""
 
+_MOSTLY = 0.5  # of the records
+
 
 def warnings_of(release: "Release") -> list[str]:
     """Return warnings to review before publishing."""
@@ -49,16 +51,14 @@ def warnings_of(release: "Release") -> list[str]:
     found += _gone(release)
     found += [each.note for each in release.verdict.models if each.note]
     weights = release.schema.roles.weights
-    for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
-        codes = value_codes(release.columns[column.name])
-        alone = np.count_nonzero(np.bincount(codes) == 1)
-        if 2 * alone > len(codes):
-            found.append(
-                f"Column {column.name!r} is published unchanged, and {alone / len(codes):.0%} of the "
-                "records have a unique value: whoever knows the value can identify the record."
-            )
-        if column.name == weights:
-            found.append(f"The survey weights in column {column.name!r} are published: they can reveal rare groups.")
+    found += [
+        f"Column {column!r} is published unchanged, and {alone:.0%} of the records have a unique value: whoever knows "
+        "the value can identify the record."
+        for column, _, alone in release.verdict.unchanged
+        if alone > _MOSTLY
+    ]
+    if weights in [column.name for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER)]:
+        found.append(f"The survey weights in column {weights!r} are published: they can reveal rare groups.")
     return found
 
 

@@ -100,7 +100,7 @@ class Skipping:
         return replace(receipt, left_out=np.concatenate([np.empty(0, np.int64), *self._left]))
 
 
-def all_skipped(rows: str | None, more: Sequence[int]) -> str:
+def all_skipped(rows: str | None, more: Sequence[int | str]) -> str:
     """Return numbers of records together with more of them.
 
     Examples

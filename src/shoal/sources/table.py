@@ -141,6 +141,10 @@ class Table(Source):
         """Return a table of some of the records of the file or frame, whose stamp stays that of all of them."""
         return replace(self, n_records=len(rows), rows=rows)
 
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return one column, as `load` does."""
+        return self.load([name])[name]
+
     def in_memory(self) -> "Table":
         """Return the same table with all columns read, so that none is read again."""
         return replace(self, _load=self._records().select)

@@ -148,6 +148,6 @@ def test_the_text_is_the_same_in_every_run():
 
 def _settings():
     job = release().job
-    return {"k": K, "missing": job.missing, "columns": job.columns} | {
+    return {"k": K, "missing": job.missing, "columns": job.columns, "accept": job.accept} | {
         name: list(value) for name, value in job.roles.model_dump().items() if isinstance(value, tuple) and value
     }

@@ -25,10 +25,11 @@ from shoal.columns.schema import ColumnSettings, Kind, Role
 from shoal.errors import ParameterError
 from shoal.findings import is_accepted
 from shoal.findings.finding import Finding, Remedy
+from shoal.findings.rows import OF_RECORDS
 from shoal.job import Job
 from shoal.output.report.formatting import counted
 from shoal.output.report.sentences import kind_in_words
-from shoal.sources import FieldReading
+from shoal.sources import FieldReading, Reading
 
 ROLES = {
     Role.IDENTIFIER: "Leave out",
@@ -55,6 +56,7 @@ LAYOUT: Layout = {
     "Ranges, groups and periods": ("hierarchy", "level", "outside", "distance", "step", "precision"),
     "Equal values together or apart": ("steer",),
 }
+_NAMES_SOMEBODY = ("identifier", "subject", "household")
 _OF_ANY_ROLE = ("kind", "categories", "steer")
 _OF_KINDS: Mapping[str, tuple[Kind | None, ...]] = {
     "categories": (Kind.ORDINAL, Kind.NOMINAL, None),
@@ -107,7 +109,7 @@ def show(request: Request, find: str = "", only: str = "") -> Response:
         rows=shown,
         n_rows=len(rows),
         n_undecided=len(undecided(draft, [row.name for row in rows])),
-        n_questions=sum(finding.question for row in rows if row.role is Role.QUASI for _, finding in row.open),
+        n_questions=sum(_is_asked(row, finding) for row in rows for _, finding in row.open),
         find=find,
         only=only,
         roles=ROLES,
@@ -261,6 +263,13 @@ def is_settled(draft: Draft, finding: Finding) -> bool:
     return is_accepted(finding, draft.accept) or any(_is_taken(draft, remedy) for remedy in finding.remedies)
 
 
+def _is_asked(row: ColumnRow, finding: Finding) -> bool:
+    """Return whether a release asks about a finding of a column."""
+    if row.role in (Role.CONFIDENTIAL, Role.OTHER) and finding.name in _NAMES_SOMEBODY:
+        return True
+    return finding.question and (row.role is Role.QUASI or finding.name in OF_RECORDS)
+
+
 def _is_taken(draft: Draft, remedy: Remedy) -> bool:
     if remedy.place == "column":
         given = draft.columns.get(remedy.column)
@@ -268,8 +277,10 @@ def _is_taken(draft: Draft, remedy: Remedy) -> bool:
     if remedy.place == "field":
         return draft.input is not None and remedy.column in draft.input.fields
     if remedy.place == "rows":
-        skipped = (draft.input.skip_where if draft.input is not None else None) or ()
-        return set(remedy.settings["skip_where"]) <= set(skipped)
+        reading = draft.input or Reading()
+        if "skip_rows" in remedy.settings:
+            return bool(reading.skip_rows == remedy.settings["skip_rows"])
+        return set(remedy.settings["skip_where"]) <= set(reading.skip_where or ())
     if remedy.place == "role":
         return all(_is_named(getattr(draft.roles, key), remedy.column) for key in remedy.settings)
     return False
@@ -297,6 +308,7 @@ def _setting_in_words(name: str, value: Any, show_values: bool) -> str:
         "aggregate": "publish a text only where two records of a group share it",
         "fold": "ignore case and blanks",
         "skip_where": "leave these records out",
+        "skip_rows": "leave these records out",
         "keep_zeros": "keep records with a zero apart",
         "unit": f"read it as numbers with a unit {value} them",
         "accept": "it is right as it is",

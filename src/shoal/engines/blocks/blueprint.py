@@ -25,8 +25,11 @@ from shoal.engines.blocks.statistics import Statistics, Strata
 from shoal.errors import ParameterError
 from shoal.findings import ColumnView, Finding, ask
 from shoal.findings.column_receipt import ColumnReceipt, receipts_of
+from shoal.findings.rows import total_findings
 from shoal.job import Job
-from shoal.job.checks import column_findings, column_views, survey_weights
+from shoal.job.checks import column_findings, column_views, role_findings, survey_weights
+from shoal.measures.recount import Verdict
+from shoal.measures.unchanged import nearly_identifying
 from shoal.models.table_columns import refuse_impossible_in_whole
 from shoal.sources import Source
 from shoal.space.space import Space
@@ -149,6 +152,8 @@ class Blueprint:
         refuse_small_strata(strata.sizes, strata_in_words(schema), job.k)
         views = column_views(schema, sample.repeated(), source)
         findings = column_findings(schema, views)
+        findings += role_findings(schema, statistics.unchanged, job.k)
+        findings += total_findings(statistics.distributions(schema), statistics.n_records)
         ask(findings, job.accept, job.strict)
         whole = statistics.distributions(schema)
         refuse_impossible_in_whole(job.models, schema, whole, statistics.n_records)
@@ -173,6 +178,10 @@ class Blueprint:
             findings=tuple(findings),
             receipts=tuple(_receipts(job, schema, views, statistics, source)),
         )
+
+    def described(self, verdict: Verdict) -> Verdict:
+        """Return a verdict that names the columns that are published unchanged and nearly identify."""
+        return replace(verdict, unchanged=nearly_identifying(self.statistics.unchanged, self.job.k))
 
     @property
     def least(self) -> int:

@@ -19,6 +19,7 @@ from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.numbers import Numbers, as_numbers
 from shoal.columns.prepare import categories_in_order, decoded, listed_categories, n_with_named_values, one_missing
 from shoal.columns.schema import Column, Kind, Role, Schema
+from shoal.columns.sharing import Sharing, unchanged_columns
 from shoal.constraints.strata import strata_columns
 from shoal.engines.blocks.exact_sums import UNIT, Sums, exact_sums
 from shoal.errors import SchemaError
@@ -84,6 +85,8 @@ class Statistics:
         Ordered categories, as the type of a column lists them.
     named : dict of (str, str) to int
         For each setting that names values of a column, the number of records with one.
+    unchanged : dict of str to Sharing
+        How many records share the values of each column that is published unchanged.
     """
 
     n_records: int
@@ -94,6 +97,7 @@ class Statistics:
     strata: pa.Table
     listed: dict[str, pa.Array]
     named: dict[tuple[str, str], int]
+    unchanged: dict[str, Sharing]
 
     @staticmethod
     def of(batch: pa.Table, records: pa.Table, schema: Schema) -> "Statistics":
@@ -118,6 +122,7 @@ class Statistics:
             strata=_counted(_columns(strata_columns(records, schema)), records.num_rows),
             listed={name: listed_categories(batch[name]) for name in ordered},
             named=n_with_named_values(batch, records, schema),
+            unchanged={column.name: Sharing.of(batch[column.name]) for column in unchanged_columns(schema)},
         )
 
     @staticmethod
@@ -142,6 +147,7 @@ class Statistics:
             strata=_recounted([part.strata for part in parts]),
             listed=first.listed,
             named={place: sum(part.named[place] for part in parts) for place in first.named},
+            unchanged={name: Sharing.merged(part.unchanged[name] for part in parts) for name in first.unchanged},
         )
 
     @property

@@ -196,7 +196,8 @@ class DiskRecords:
     def _recounted(self, batches: Iterator[pa.Table]) -> Verdict:
         folder = self._scratch / f"recount-{secrets.token_hex(4)}"
         asked = Asked(self._counted, self._job.k, self._job.models)
-        return recount_batches(batches, self._made.blueprint.n_records, asked, folder, self._budget.buffer)
+        blueprint = self._made.blueprint
+        return blueprint.described(recount_batches(batches, blueprint.n_records, asked, folder, self._budget.buffer))
 
 
 class _ReadColumn:

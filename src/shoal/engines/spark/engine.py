@@ -263,4 +263,5 @@ def recounted(published: Frame, blueprint: Blueprint) -> Verdict:
     parts = hashed(published.select(*map(quoted, dict.fromkeys(wanted))), schema.quasi_names, n_parts, PART)
     with named(published.sparkSession, "recount"):
         found = grouped(parts, PART, of_part, pa.schema([pa.field("verdict", pa.binary())]), n_parts).toArrow()
-    return merged_verdicts([pickle.loads(each) for each in found["verdict"].to_pylist()])
+    verdict = merged_verdicts([pickle.loads(each) for each in found["verdict"].to_pylist()])
+    return blueprint.described(verdict)

@@ -11,7 +11,7 @@ from shoal.columns.schema import Column, Kind, Role, Schema
 from shoal.constraints.histories import Linking
 from shoal.job import Job
 from shoal.measures.recount import Verdict
-from shoal.output.report.formatting import counted, listed, lost, number, shown
+from shoal.output.report.formatting import counted, listed, lost, number, percent, shown
 
 _SCALING = {
     "zscore": "every column was first scaled to the same standard deviation, so that its unit does not matter",
@@ -21,7 +21,7 @@ _SCALING = {
 
 
 def headline(verdict: Verdict) -> str:
-    """Return the verdict in one line.
+    """Return the verdict in one line; it names columns that are published unchanged and nearly identify.
 
     Examples
     --------
@@ -29,7 +29,19 @@ def headline(verdict: Verdict) -> str:
     'Every record hides among at least 11'
     >>> headline(Verdict(10, 20, 2, 9, {9: 1, 11: 1}, 9, ("age",)))
     '9 of 20 records hide among fewer than 10'
+    >>> from shoal.measures.unchanged import Unchanged
+    >>> headline(Verdict(10, 100, 8, 11, {11: 4, 14: 4}, 0, ("age",), unchanged=(Unchanged("pay", 0.9, 0.7),)))
+    'Every record hides among at least 11, but the unchanged column pay nearly identifies'
     """
+    told = _guarantee_in_one_line(verdict)
+    if verdict.withdrawn is not None or not verdict.unchanged:
+        return told
+    names = [found.column for found in verdict.unchanged]
+    one = len(names) == 1
+    return f"{told}, but the unchanged column{'' if one else 's'} {listed(names)} nearly identif{'ies' if one else 'y'}"
+
+
+def _guarantee_in_one_line(verdict: Verdict) -> str:
     if verdict.withdrawn is not None:
         return "Not k-anonymous: every record has values of its own"
     if verdict.linked is not None and verdict.history_below(verdict.k):
@@ -53,6 +65,17 @@ def headline(verdict: Verdict) -> str:
 
 def explanation(verdict: Verdict) -> str:
     """Explain the verdict in a few sentences."""
+    if not verdict.unchanged:
+        return _explained(verdict)
+    found = ", ".join(f"{listed([column])} ({percent(share)})" for column, share, _ in verdict.unchanged)
+    return (
+        f"{_explained(verdict)} Published unchanged and nearly identifying, with the share of the records whose value "
+        f"fewer than {verdict.k or 2:,} records have: {found}. Who knows such a value finds the record, whatever its "
+        "group."
+    )
+
+
+def _explained(verdict: Verdict) -> str:
     if verdict.withdrawn is not None or not verdict.models:
         return _counted(verdict) + _linked(verdict)
     if verdict.broken and verdict.k_holds:

@@ -1,6 +1,7 @@
-"""Proposal: which role a column may have, by its name and its counts, and why.
+"""Roles: which role a column may have, by its name and its counts, and why; and columns that should not be published.
 
-In doubt a column is proposed as a quasi-identifier, the safest role. A person decides.
+In doubt a column is proposed as a quasi-identifier, the safest role. A person decides. A column that would be proposed
+as an identifier and is to be published unchanged is a question.
 """
 
 from dataclasses import dataclass
@@ -10,12 +11,14 @@ import pyarrow as pa
 from shoal.columns.column_counts import Facts
 from shoal.columns.name_topics import Topic, is_code, topics_of
 from shoal.columns.schema import Kind, Role, is_text
-from shoal.findings import Finding, Remedy
+from shoal.findings.finding import Finding, Remedy
 
 _NEAR_UNIQUE = 0.9  # different values per record
 _OFTEN = 0.05  # a number or name that fewer than 20 records share
 _FREE_TEXT = 40  # letters
 _MOST = 0.5
+_FEW_RECORDS = 20  # too few for their counts to say what a column is
+_FEWEST = 10  # different values of what numbers persons or households
 _SOME = 0.1  # of the records: a column that makes more of them unique would identify if published unchanged
 
 
@@ -40,6 +43,34 @@ class Proposal:
     helper: str | None = None
     kind: Kind | None = None
     is_shared: bool = False
+
+
+PUBLISHED = "published-identifier"
+"""The finding of a column that is published unchanged and proposed as identifier, subject or household."""
+
+
+def published_identifier(facts: Facts, telling: float) -> Finding | None:
+    """Return what is to be asked about a column that is published unchanged, if its name and its values identify.
+
+    `telling` is the share of the records whose value fewer than k records have.
+    """
+    proposal = propose(facts)
+    role = finding_of(facts, proposal)
+    if _by_name(facts, topics_of(facts.name)) is None and facts.present < _FEW_RECORDS:
+        return None
+    # Whether somebody has a telephone is no telephone number.
+    identifies = telling >= _SOME or (facts.variety >= _OFTEN and facts.distinct >= _FEWEST)
+    if role is None or role.name == "weight" or not identifies:
+        return None
+    drop = Remedy("role", facts.name, {"identifiers": [facts.name]})
+    return Finding(
+        PUBLISHED,
+        facts.name,
+        f"it is to be published unchanged, but {proposal.reason.split('; ')[0]}",
+        "What names or numbers persons or households finds their records, whatever k is",
+        role.remedies if drop in role.remedies else (*role.remedies, drop),
+        question=True,
+    )
 
 
 def propose(facts: Facts, misread: bool = False) -> Proposal:
@@ -103,7 +134,7 @@ def _by_counts(facts: Facts) -> Proposal | None:
         return Proposal(Role.IDENTIFIER, "nearly every record has its own text")
     if facts.length >= _FREE_TEXT and facts.variety >= _MOST:
         return Proposal(Role.IDENTIFIER, "long texts, mostly different: free text can name people")
-    if facts.dense and facts.distinct == facts.present and facts.present >= 20:
+    if facts.dense and facts.distinct == facts.present and facts.present >= _FEW_RECORDS:
         return Proposal(Role.IDENTIFIER, "whole numbers, all different and with few gaps, like record numbers")
     return None
 

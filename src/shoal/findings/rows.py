@@ -1,0 +1,315 @@
+"""Rows: records that are unlike the others as records: totals and means among the data, notes below them, doubles.
+
+A record is suspected by what it says (a word for a total), by what it lacks (most of what the others have) and by what
+it adds up (the records above it, or all others). Messages give numbers of records, never a value.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.columns.equivalence import class_ids
+from shoal.columns.prepare import decoded, one_missing
+from shoal.columns.schema import is_text, natural_kind, value_type
+from shoal.findings.finding import HIDDEN, Finding, Remedy
+from shoal.sources import Receipt, Table
+from shoal.sources.left_out import all_skipped
+from shoal.spelling import as_listed
+from shoal.typing import Labels, Vector
+
+TOTALS, ODD, DOUBLES = "total-records", "odd-records", "double-records"
+"""The names of the findings."""
+
+OF_RECORDS = (TOTALS, ODD, DOUBLES)
+
+LABEL = r"(?i)^\W*({})\W*([0-9]{{1,4}}\W*)?$".format(
+    "|".join(
+        [
+            *("totals?", "sub-?totals?", "grand total", "sum", "average", "mean"),
+            *("summe", "zwischensumme", "gesamtsumme", "gesamt", "insgesamt", "durchschnitt", "mittelwert"),
+            *("somme", "sous-total", "total général", "moyenne", "ensemble", "suma", "promedio", "soma", "média"),
+            *("totale", "somma", "totaal", "gemiddelde", "razem", "ogółem", "celkem", "összesen"),
+        ]
+    )
+)
+"""Texts that are a word for a total or a mean, perhaps with a number or a year after it."""
+
+_MOST_COLUMNS = 64  # that are looked at
+_LEAST_RECORDS = 8
+_FULL = 0.9  # of the records: a column that nearly all fill
+_FEW, _SHARE = 5, 0.01  # records that may be unlike the others
+_LEAST_SUMMED, _SURELY_SUMMED = 3, 6  # records of a sum, with other evidence and without
+_MOST_SUMS = 1000
+_LARGER = 1.5  # times what is usual
+_SHOWN = 5
+_NEARLY_ALL = 0.9  # different values per record, where doubles are a surprise
+
+_WHY_TOTALS = "A total is released like the record of a person, and enters the means of others"
+
+Load = Callable[[str], pa.ChunkedArray]
+
+
+class Suspect(NamedTuple):
+    """Some records and what is suspicious about them: ``column`` and the end of a sentence."""
+
+    places: Labels
+    column: str
+    what: str
+
+
+def record_findings(table: Table, names: Sequence[str], show_values: bool = False) -> list[Finding]:
+    """Return the findings about records of a table that are unlike the others, in some of its columns."""
+    compared = [name for name in names if natural_kind(table.types.field(name).type) is not None]
+    has_order = table.origin is None
+    return row_findings(compared, table.column, table.n_records, table.receipt, show_values, has_order)
+
+
+def row_findings(
+    names: Sequence[str],
+    load: Load,
+    n_records: int,
+    receipt: Receipt,
+    show_values: bool = False,
+    has_order: bool = True,
+) -> list[Finding]:
+    """Return the findings about single records: totals among the data, and records that lack most values.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns to look at; those of numbers are added up.
+    load : callable
+        Returns one of them.
+    n_records : int
+    receipt : Receipt
+        How the table was read; it knows the number of a record in its source.
+    show_values : bool
+        Whether remedies may name values of the table.
+    has_order : bool
+        Whether its records can be named by number.
+    """
+    if n_records < _LEAST_RECORDS:
+        return []
+    names = list(names)[:_MOST_COLUMNS]
+    labelled = {name: places for name in names if len(places := _labels(load(name)))}
+    empty, n_full = _mostly_empty(names, load, n_records)
+    hinted = np.unique(np.concatenate([np.empty(0, np.int64), empty, *labelled.values()]))
+    numeric = [name for name in names if _is_number(load(name).type)]
+    adding = {name: _sums(_plain(load(name)), hinted) for name in numeric}
+    sums = [Suspect(places, name, "the sum of others") for name, places in adding.items() if len(places)]
+    said = [
+        Suspect(places, name, "a word for a total")
+        for name, places in labelled.items()
+        if len(places) <= _few(n_records) or _are_larger(places, map(load, numeric))
+    ]
+    found: list[Finding] = []
+    if sums or said:
+        found.append(_totals(said, sums, empty, names, n_records, receipt, show_values, load))
+    odd = np.setdiff1d(empty, np.concatenate([np.empty(0, np.int64), *(each.places for each in (*sums, *said))]))
+    if len(odd):
+        found.append(
+            Finding(
+                ODD,
+                names[0],
+                f"{_numbers(odd, receipt)} {'lacks' if len(odd) == 1 else 'lack'} at least half of the values that "
+                f"nearly all others have, in {n_full} columns",
+                "Notes and blank lines of a sheet are released like the records of persons",
+                _leaving_out(ODD, names[0], odd, receipt),
+                question=True,
+            )
+        )
+    return found if has_order else [_without_numbers(finding) for finding in found]
+
+
+def _without_numbers(finding: Finding) -> Finding:
+    return replace(finding, remedies=tuple(each for each in finding.remedies if "skip_rows" not in each.settings))
+
+
+def total_findings(counted: Mapping[str, tuple[pa.Array, Labels]], n_records: int) -> list[Finding]:
+    """Return the findings about few records with a word for a total, from the counted values of columns alone."""
+    found = []
+    for name, (values, counts) in counted.items():
+        n_labelled = int(counts[_labels(pa.chunked_array([values]))].sum())
+        if 0 < n_labelled <= _few(n_records):
+            found.append(
+                Finding(
+                    TOTALS,
+                    name,
+                    f"{n_labelled:,} {'record looks' if n_labelled == 1 else 'records look'} like totals, with a word "
+                    "for a total",
+                    _WHY_TOTALS,
+                    (
+                        Remedy("rows", name, {"skip_where": [f"{as_listed(name)}={HIDDEN}"]}),
+                        Remedy("accept", name, {"accept": [f"{name}={TOTALS}"]}),
+                    ),
+                    question=True,
+                )
+            )
+    return found
+
+
+def double_findings(names: Sequence[str], load: Load, codes: Labels, variety: float, receipt: Receipt) -> list[Finding]:
+    """Return the finding about records that are in a table twice, though a column tells nearly all of them apart.
+
+    `codes` are those of the column with most different values, and `variety` their number per record.
+    """
+    if not _NEARLY_ALL <= variety < 1:
+        return []
+    repeated = np.flatnonzero(np.bincount(codes)[codes] > 1)
+    rows = pa.table({name: load(name).take(pa.array(repeated)) for name in names})
+    classes = class_ids(rows)
+    first = np.unique(classes, return_index=True)[1]
+    later = np.sort(np.delete(repeated, first))
+    if not len(later):
+        return []
+    return [
+        Finding(
+            DOUBLES,
+            names[0],
+            f"{_numbers(later, receipt)} {'repeats' if len(later) == 1 else 'repeat'} a record above in every column",
+            "A person who is in the table twice counts as two, and hides among fewer persons than k",
+            _leaving_out(DOUBLES, names[0], later, receipt),
+        )
+    ]
+
+
+def _totals(
+    said: Sequence[Suspect],
+    sums: Sequence[Suspect],
+    empty: Labels,
+    names: Sequence[str],
+    n_records: int,
+    receipt: Receipt,
+    show_values: bool,
+    load: Load,
+) -> Finding:
+    """Return the finding about records that are totals."""
+    suspects = [*said, *sums]
+    places = np.unique(np.concatenate([each.places for each in suspects]))
+    told = [f"{_numbers(each.places, receipt)} with {each.what} in {each.column!r}" for each in suspects]
+    lacking = np.intersect1d(places, empty)
+    if len(lacking):
+        told.append(f"{_numbers(lacking, receipt)} without most values")
+    first_text = next((name for name in names if is_text(value_type(load(name).type))), None)
+    ends = np.intersect1d(places, [0, n_records - 1])
+    column = suspects[0].column
+    remedies = _leaving_out(TOTALS, column, places, receipt)
+    if len(places) > _FEW and said:
+        values = load(said[0].column).take(pa.array(said[0].places)).unique().to_pylist() if show_values else [HIDDEN]
+        conditions = [f"{as_listed(said[0].column)}={value}" for value in values]
+        remedies = (Remedy("rows", column, {"skip_where": conditions}), *remedies)
+    return Finding(
+        TOTALS,
+        column,
+        f"{len(places):,} {'record looks' if len(places) == 1 else 'records look'} like totals: {'; '.join(told)}",
+        _WHY_TOTALS,
+        remedies,
+        question=bool(sums or len(lacking) or len(ends)) or any(each.column == first_text for each in said),
+    )
+
+
+def _leaving_out(name: str, column: str, places: Labels, receipt: Receipt) -> tuple[Remedy, ...]:
+    """Return the remedies: to leave these records out, beside those that are left out already, or to accept them."""
+    numbers = [receipt.number_of(place) for place in places.tolist()]
+    return (
+        Remedy("rows", column, {"skip_rows": all_skipped(receipt.given.skip_rows, numbers)}),
+        Remedy("accept", column, {"accept": [f"{column}={name}"]}),
+    )
+
+
+def _numbers(places: Labels, receipt: Receipt) -> str:
+    """Return the numbers of some records in words."""
+    shown = ", ".join(str(receipt.number_of(place)) for place in places[:_SHOWN].tolist())
+    more = f" and {len(places) - _SHOWN:,} more" if len(places) > _SHOWN else ""
+    return f"record{'' if len(places) == 1 else 's'} {shown}{more}"
+
+
+def _few(n_records: int) -> float:
+    return max(_FEW, _SHARE * n_records)
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_))
+
+
+def _plain(values: pa.ChunkedArray) -> Vector:
+    """Return numbers as floats, 0 where there is none."""
+    found = np.asarray(values.cast(pa.float64(), safe=False).fill_null(0))
+    return np.where(np.isfinite(found), found, 0.0)
+
+
+def _labels(values: pa.ChunkedArray) -> Labels:
+    """Return the records that have a word for a total."""
+    if not is_text(value_type(values.type)):
+        return np.empty(0, dtype=np.int64)
+    if pa.types.is_dictionary(values.type):
+        values = values.unify_dictionaries()
+        listed = values.chunk(0).dictionary if values.num_chunks else pa.array([], pa.string())
+        is_label = np.append(np.asarray(pc.match_substring_regex(listed, LABEL).fill_null(False)), False)
+        if not is_label.any():
+            return np.empty(0, dtype=np.int64)
+        codes = np.concatenate([np.asarray(chunk.indices.fill_null(len(listed))) for chunk in values.chunks])
+        return np.flatnonzero(is_label[codes])
+    return np.flatnonzero(np.asarray(pc.fill_null(pc.match_substring_regex(values, LABEL), False)))
+
+
+def _mostly_empty(names: Iterable[str], load: Load, n_records: int) -> tuple[Labels, int]:
+    """Return the few records that lack half of what nearly all others have, and in how many columns these have it."""
+    n_full, lacking = 0, np.zeros(n_records, dtype=np.int64)
+    for name in names:
+        values = one_missing(decoded(load(name)))
+        if values.null_count <= (1 - _FULL) * n_records:
+            n_full += 1
+            lacking += np.asarray(values.is_null()) if values.null_count else 0
+    found = np.flatnonzero(lacking >= max(2, n_full / 2))
+    return (found if len(found) <= _few(n_records) else found[:0]), n_full
+
+
+def _sums(numbers: Vector, hinted: Labels) -> Labels:
+    """Return the records whose number is the sum of all others, or of those above it back to the last such record."""
+    if (numbers < 0).any() or np.count_nonzero(numbers) <= _SURELY_SUMMED:
+        return np.empty(0, dtype=np.int64)
+    is_hinted = np.zeros(len(numbers), dtype=bool)
+    is_hinted[hinted] = True
+    above = np.concatenate([[0.0], np.cumsum(numbers)])
+    n_above = np.concatenate([[0], np.cumsum(numbers > 0)])
+    found: list[int] = []
+    start = 0
+    while len(found) < _MOST_SUMS:
+        n_summed = n_above[start:-1] - n_above[start]
+        enough = n_summed >= np.where(is_hinted[start:], _LEAST_SUMMED, _SURELY_SUMMED)
+        is_sum = enough & _are_equal(numbers[start:], above[start:-1] - above[start])
+        if not is_sum.any():
+            break
+        found.append(start + int(is_sum.argmax()))
+        start = found[-1] + 1
+    rest = numbers.copy()
+    rest[found] = 0.0
+    # What adds up all that is no sum itself, wherever it stands: the grand total.
+    whole = np.flatnonzero(_are_equal(2 * rest, np.full(len(rest), rest.sum())) & (rest > 0))
+    if found:
+        plain = np.concatenate([[0.0], np.cumsum(rest)])
+        below = np.flatnonzero(_are_equal(numbers, plain[:-1]) & (numbers > 0) & (np.arange(len(rest)) >= found[0]))
+        found += below.tolist()
+    return np.unique(np.array([*found, *whole.tolist()], dtype=np.int64))
+
+
+def _are_equal(numbers: Vector, others: Vector) -> NDArray[np.bool_]:
+    """Return which numbers are equal but for the rounding of a sum."""
+    close: NDArray[np.bool_] = np.abs(numbers - others) <= 1e-9 * np.abs(others)
+    return close & (numbers > 0)
+
+
+def _are_larger(places: Labels, columns: Iterable[pa.ChunkedArray]) -> bool:
+    """Return whether the numbers of these records are usually larger than those of the others, in some column."""
+    for values in columns:
+        numbers = _plain(values)
+        usual = float(np.median(np.delete(numbers, places)))
+        if float(np.median(numbers[places])) > _LARGER * usual > 0:
+            return True
+    return False

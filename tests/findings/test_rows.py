@@ -1,0 +1,194 @@
+"""Totals among the records, notes below them and doubles are found by number, asked about, and left out on request."""
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal import datasets
+from shoal.findings import QuestionError
+from shoal.findings.rows import DOUBLES, ODD, TOTALS, row_findings
+from shoal.sources import Receipt, read, write
+
+pytestmark = pytest.mark.filterwarnings("ignore::shoal.ShoalWarning")
+WORDS = ["Summe", "Gesamt 2024", "TOTAL:", "Subtotal", "Insgesamt", "Durchschnitt", "Razem", "Somme", "  Total  "]
+
+
+def office_lines(rng, n=40, label="Summe"):
+    """Return the lines of an office: sub-totals inside, a total below, numbers of records 21, 42 and 43."""
+    lines, total = ["name;town;age;income"], 0
+    for half in range(2):
+        pay = rng.integers(1000, 9000, n // 2)
+        for number, one in enumerate(pay):
+            lines.append(f"P{half}{number:03d};{rng.choice(['Reus', 'Valls'])};{rng.integers(20, 80)};{one}")
+        lines.append(f"Zwischensumme;;;{pay.sum()}")
+        total += pay.sum()
+    return [*lines, f"{label};;;{total}"], total
+
+
+SETTINGS = {
+    "k": 5,
+    "seed": 1,
+    "quasi_identifiers": ["age", "income"],
+    "identifiers": ["name"],
+    "other": ["town"],
+    "missing": "own-value",
+}
+
+
+def test_a_total_in_a_release_is_a_question_that_its_own_answer_settles(tmp_path):
+    lines, total = office_lines(np.random.default_rng(1))
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(QuestionError) as caught:
+        shoal.anonymize(path, **SETTINGS)
+    found = next(finding for finding in caught.value.findings if finding.name == TOTALS)
+
+    assert "records 21, 42, 43 with a word for a total in 'name'" in found.what
+    assert "records 21, 42, 43 with the sum of others in 'income'" in found.what
+    assert "Summe" not in str(caught.value)
+    assert str(total) not in str(caught.value)
+    assert found.remedies[0].settings == {"skip_rows": "21,42-43"}
+    assert found.remedies[0].argument == 'reading={"skip_rows": "21,42-43"}'
+    release = shoal.anonymize(path, reading=found.remedies[0].settings, **SETTINGS)
+    release.write(tmp_path / "release.csv", report=tmp_path / "report.html", form="public")
+    public = "".join((tmp_path / f"release.csv{end}").read_text() for end in ("", ".public.json"))
+    assert str(total) not in public + (tmp_path / "report.html").read_text()
+    assert release.verdict.n_records == 40
+    assert release.verdict.smallest >= 5
+
+
+def test_numbers_are_those_of_the_file_whatever_is_left_out_already(tmp_path):
+    lines, _ = office_lines(np.random.default_rng(1))
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(QuestionError) as caught:
+        shoal.anonymize(path, reading={"skip_rows": "1,21,42"}, **SETTINGS)
+
+    assert caught.value.findings[0].remedies[0].settings == {"skip_rows": "1,21,42-43"}
+
+
+def test_a_total_without_a_word_is_found_by_adding(tmp_path):
+    rng = np.random.default_rng(2)
+    pay = np.round(rng.lognormal(8, 1, 60), 2)
+    for place, values in ((61, [*pay, pay.sum()]), (1, [pay.sum(), *pay])):
+        table = pa.table({"age": rng.integers(20, 80, 61), "pay": np.round(values, 2)})
+        (found,) = rows_of(table)
+        assert (found.name, found.column, found.question) == (TOTALS, "pay", True)
+        assert found.remedies[0].settings == {"skip_rows": str(place)}
+
+
+def test_a_note_below_the_records_is_found(tmp_path):
+    path = tmp_path / "people.csv"
+    body = [f"P{i};{20 + i * 7 % 60};{1000 + i * 37 % 900};x" for i in range(60)]
+    path.write_text("\n".join(["name;age;pay;town", *body, "Quelle: Amt, Stand 2024;;;", ";;;"]) + "\n")
+    (found,) = rows_of(read(path).arrow)
+
+    assert (found.name, found.question) == (ODD, True)
+    assert found.remedies[0].settings == {"skip_rows": "61-62"}
+    with pytest.raises(QuestionError, match="records 61, 62 lack at least half"):
+        shoal.anonymize(
+            path, k=5, quasi_identifiers=["age", "pay"], identifiers=["name"], other=["town"], missing="own-value"
+        )
+
+
+def rows_of(table):
+    return row_findings(table.column_names, lambda name: table[name], table.num_rows, Receipt())
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_words_for_totals_are_known(word):
+    table = pa.table({"town": [*(f"t{i % 7}" for i in range(30)), word], "age": [*(i * 7 % 31 for i in range(30)), 17]})
+    (found,) = rows_of(table)
+
+    assert (found.name, found.column, found.question) == (TOTALS, "town", True)
+    assert rows_of(pa.table({"town": table["town"].combine_chunks().dictionary_encode(), "age": table["age"]})) == [
+        found
+    ]
+
+
+def test_words_that_only_begin_so_are_not():
+    texts = ["Gesamtschule", "Summer", "Totally", "Sumatra", "Meaning", "Total S.A.", "sum of parts", "Sumo"] * 4
+    assert rows_of(pa.table({"town": texts, "age": list(range(32))})) == []
+
+
+def test_a_category_of_many_records_is_no_total_unless_its_numbers_are_larger():
+    rng = np.random.default_rng(4)
+    extent = rng.choice(["total", "partial"], 400)
+    kept = pa.table({"extent": extent, "age": rng.integers(20, 80, 400)})
+    summed = pa.table(
+        {"sex": ["f", "m", "Total"] * 100, "pay": [v for a, b in rng.integers(9, 90, (100, 2)) for v in (a, b, a + b)]}
+    )
+
+    assert rows_of(kept) == []
+    (found,) = rows_of(summed)
+    assert found.column == "sex"
+    assert found.remedies[0].settings == {"skip_where": ["sex=VALUE"]}
+
+
+def clean_tables():
+    for name in ("census", "tarragona", "eia"):
+        yield read(datasets.path(name)).arrow
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(8, 200))
+        yield pa.table(
+            {
+                "kids": rng.integers(0, 6, n),
+                "flag": rng.integers(0, 2, n),
+                "pay": np.round(rng.lognormal(7, 1.5, n), int(rng.integers(0, 3))),
+                "zero": np.where(rng.random(n) < 0.7, 0, rng.integers(1, 9, n)),
+                "town": rng.choice(["Reus", "Valls", "Flix"], n),
+                "answer": pa.array(np.where(rng.random(n) < 0.3, None, rng.integers(1, 6, n))),
+            }
+        )
+
+
+def test_clean_tables_have_no_such_records():
+    assert [number for number, table in enumerate(clean_tables()) if rows_of(table)] == []
+
+
+def test_unanswered_questionnaires_are_not_notes():
+    rng = np.random.default_rng(5)
+    silent = rng.random(300) < 0.06
+    columns = {f"q{i}": pa.array(np.where(silent, None, rng.integers(1, 6, 300))) for i in range(6)}
+
+    assert rows_of(pa.table({"age": rng.integers(18, 80, 300), **columns})) == []
+
+
+def test_doubles_are_noted_by_inspect_where_a_column_tells_the_others_apart(tmp_path):
+    rng = np.random.default_rng(6)
+    table = pa.table({"age": rng.integers(20, 80, 100), "pay": rng.permutation(10_000)[:100]})
+    doubled = pa.concat_tables([table, table.slice(3, 2)])
+    path = tmp_path / "people.csv"
+    write(doubled, path)
+    (found,) = [finding for finding in shoal.inspect(path).findings if finding.name == DOUBLES]
+
+    assert "records 101, 102 repeat a record above" in found.what
+    assert found.remedies[0].settings == {"skip_rows": "101-102"}
+    assert not found.question
+    assert DOUBLES not in [finding.name for finding in shoal.inspect(table).findings]
+
+
+def test_a_total_is_asked_about_by_the_engine_disk_too(tmp_path):
+    rng = np.random.default_rng(7)
+    town = [*rng.choice(["Reus", "Valls"], 60), "Gesamt"]
+    path = tmp_path / "people.csv"
+    write(pa.table({"town": town, "age": rng.integers(20, 80, 61), "pay": rng.integers(1000, 9000, 61)}), path)
+    settings = {"k": 5, "seed": 1, "quasi_identifiers": ["age", "pay"], "confidential": ["town"], "engine": "disk"}
+
+    with pytest.raises(QuestionError, match="word for a total"):
+        shoal.anonymize(path, **settings)
+    with shoal.anonymize(path, reading={"skip_where": {"town": "Gesamt"}}, **settings) as release:
+        assert release.verdict.n_records == 60
+
+
+def test_accepted_totals_are_warnings():
+    rng = np.random.default_rng(8)
+    table = pa.table({"town": [*rng.choice(["Reus", "Valls"], 60), "Gesamt"], "age": rng.integers(20, 80, 61)})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        shoal.anonymize(table, k=5, seed=1, quasi_identifiers=["age"], other=["town"], accept=TOTALS)
+    assert any("record 61 with a word for a total" in str(each.message) for each in caught)
