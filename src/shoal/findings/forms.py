@@ -29,7 +29,7 @@ _SHOWN = 3
 _WORDS = (
     "na|n/a|n\\.a\\.|#n/a|nan|null|nil|k\\. ?a\\.|missing|unknown|unbekannt|keine angabe|inconnu|desconocido|onbekend"
 )
-_MISSING = f"(?i)^({_WORDS})$|^[^\\pL0-9]+$|^#[A-Z]+(/0|/A)?[!?]?$"
+_MISSING = f"(?i)^({_WORDS})$|^#[A-Z]+(/0|/A)?[!?]?$"
 _SIGNS = r"[*\x{2020}\x{2021}#?~^|{}\[\]@\\!=]"
 
 
@@ -133,7 +133,7 @@ def other_forms(view: ColumnView) -> Finding | None:
     if not len(covered.odd) or not covered.n_records:
         return None
     n_odd = covered.n_odd(view)
-    missing = bool(pc.all(pc.match_substring_regex(view.trimmed.take(pa.array(covered.odd)), _MISSING)).as_py())
+    missing = bool(_say_missing(view)[covered.odd].all())
     what = (
         f"{n_odd:,} of {view.n_records:,} records have another form than the others{_of_forms(covered.odd_forms(view))}"
     )
@@ -145,6 +145,13 @@ def other_forms(view: ColumnView) -> Finding | None:
     return Finding("other-forms", view.name, what, why, (*as_missing(view, covered, {}), as_category(view)))
 
 
+def _say_missing(view: ColumnView) -> NDArray[np.bool_]:
+    """Return which texts are words for a missing value, or marks alone."""
+    is_word = pc.match_substring_regex(view.trimmed, _MISSING)
+    found: NDArray[np.bool_] = np.asarray(pc.or_(is_word, pc.match_substring_regex(view.forms, "^[^a9]+$")), dtype=bool)
+    return found
+
+
 def _deviating(view: ColumnView) -> NDArray[np.bool_]:
     """Return which texts deviate from the others, by features that nearly all or nearly no records have."""
 
@@ -152,11 +159,11 @@ def _deviating(view: ColumnView) -> NDArray[np.bool_]:
         return np.asarray(pc.match_substring_regex(texts, pattern), dtype=bool)
 
     digits, letters = has("9"), has("a")
-    found = has(_MISSING, view.trimmed)
+    found = _say_missing(view)
     if view.text_counts[found].sum() > _MOST * view.n_present:
         found[:] = False
     rest = ~found
-    features = [digits, letters, has(r"[^\pL0-9]$", view.trimmed)]
+    features = [digits, letters, has("[^a9]$")]
     plain = rest & has("^9$")
     if view.text_counts[plain].sum() >= (1 - _STRAY) * view.text_counts[rest].sum():
         lengths = np.asarray(pc.utf8_length(view.trimmed))
