@@ -184,7 +184,7 @@ def change_one(request: Request, form: Form) -> str:
     if form.has("remedy"):
         work.change(form.at, lambda draft: _with_remedy(draft, {row.number: row}, form.text("remedy")))
         return f"/work/{work.id}/columns/{row.number}"
-    entry = _number if row.facts["is_number"] else str
+    entry = _number if row.facts.get("is_number", row.facts["kind"] == Kind.NUMERIC) else str
     settings = {name: value for field in _fields(work.draft, row) for name, value in field.read(form, entry).items()}
     reading = {
         name: value
