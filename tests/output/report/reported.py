@@ -112,7 +112,7 @@ def hostile():
 def changed(release, **fields):
     """Return what a report needs of a release, some of it replaced."""
     names = ("job", "schema", "original", "columns", "plain_columns", "verdict", "measures", "warnings", "codebook")
-    names = (*names, "records", "linking", "receipts")
+    names = (*names, "records", "linking", "receipts", "series")
     fields.setdefault("plain_columns", fields.get("columns", release.plain_columns))
     return SimpleNamespace(**{name: fields[name] if name in fields else getattr(release, name) for name in names})
 
