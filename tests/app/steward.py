@@ -20,7 +20,7 @@ HOST = f"127.0.0.1:{PORT}"
 ORIGIN = f"http://{HOST}"
 
 PEOPLE = ["name;age;zip;sex;income;diagnosis"] + [
-    f"Zyxwv{i};{20 + i * 7 % 60};{77777 + i % 5};{'fm'[i % 2]};{1000 + i * 37 % 900};qqdisease{i % 3}"
+    f"Zyxwv{i};{20 + i * 7 % 60};D{77777 + i % 5};{'fm'[i % 2]};{1000 + i * 37 % 900};qqdisease{i % 3}"
     for i in range(60)
 ]
 SECRETS = ("Zyxwv", "77777", "77778", "qqdisease")

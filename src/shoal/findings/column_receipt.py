@@ -67,7 +67,13 @@ class ColumnReceipt:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the receipt as plain values, for JSON."""
-        return {**vars(self), "special": list(self.special), "missing_by": list(self.missing_by), "line": self.line}
+        return {
+            **vars(self),
+            "special": list(self.special),
+            "missing_by": list(self.missing_by),
+            "public": self.public,
+            "line": self.line,
+        }
 
 
 def receipts_of(
