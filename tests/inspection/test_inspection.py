@@ -241,3 +241,9 @@ def test_every_way_of_reading_a_file_is_kept_in_the_proposed_command(tmp_path):
     }
     assert "age=x" in words
     assert "1.5" in words
+
+
+def test_amounts_with_a_unit_are_no_identifiers():
+    table = pa.table({"amount": [f"{number} kg" for number in range(1000, 1100)], "age": [*range(50)] * 2})
+
+    assert shoal.inspect(table).columns[0].proposal.role is Role.QUASI

@@ -408,10 +408,13 @@ def _with_role(findings: list[Finding], about_role: Finding | None) -> list[Find
     return [about_role, *left]
 
 
+_MISREAD = {"mixed-types", "numbers-as-text", "numbers-with-unit", "dates-as-text"}
+
+
 def _proposal(facts: Facts, view: ColumnView, findings: list[Finding]) -> Proposal:
     """Return the role of a column, and its kind where the file or a finding gives it."""
     names = {finding.name for finding in findings}
-    proposal = propose(facts, misread=bool(names & {"mixed-types", "numbers-as-text", "dates-as-text"}))
+    proposal = propose(facts, misread=bool(names & _MISREAD))
     kind = described_kind(view) or (Kind.NOMINAL if "codes" in names else None)
     is_quasi = proposal.role is Role.QUASI and proposal.kind is None
     return replace(proposal, kind=kind) if is_quasi and kind and not view.description else proposal
