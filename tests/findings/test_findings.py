@@ -266,6 +266,41 @@ def test_postcodes_are_codes_however_many_there_are():
     assert found([*map(float, postcodes), None], "postcode")["codes"].question
 
 
+@pytest.mark.parametrize(
+    ("values", "question"),
+    [
+        ([(1 + i % 28) * 1_000_000 + (1 + i % 12) * 10_000 + 1990 + i % 30 for i in range(100)], True),
+        ([(1990 + i % 30) * 100 + 1 + i % 12 for i in range(100)], True),
+        ([100 * (6 + i % 16) + i * 7 % 60 for i in range(100)], False),
+    ],
+)
+def test_days_months_and_times_written_as_numbers_are_asked_about(values, question):
+    assert found(values)["dates-as-numbers"].question is question
+
+
+@pytest.mark.parametrize("values", [range(1905, 1955), range(100, 2300, 50), RNG.integers(0, 2400, 100)])
+def test_years_steps_and_amounts_are_no_times(values):
+    assert "dates-as-numbers" not in found([int(value) for value in values])
+
+
+def test_long_numbers_of_one_length_are_a_note_but_not_amounts():
+    assert "repeats-of-identifiers" in found(RNG.integers(10**8, 10**9, 100))
+    assert "repeats-of-identifiers" not in found(RNG.lognormal(17, 1, 100).astype(int))
+
+
+def test_many_nines_at_the_end_of_ages_are_a_note_but_not_other_ages():
+    ages = RNG.integers(18, 91, 275).tolist()
+
+    assert found([*ages, *[99] * 25], "age")["missing-code"].remedies[0].settings == {"missing_codes": ["largest"]}
+    assert "missing-code" not in found([*ages, *[95] * 25], "age")
+    assert "missing-code" not in found([*ages, 99], "age")
+
+
+@pytest.mark.parametrize("odd", ["non renseigné", "refused", "weiß nicht", "K\u00c3\u00b6ln", "K\ufffdln"])
+def test_words_for_missing_in_three_languages_and_broken_letters_are_notes(odd):
+    assert "other-forms" in found(["Bonn", "Kiel", "Ulm"] * 30 + [odd] * 3)
+
+
 def test_two_masses_of_numbers_a_power_of_ten_apart_are_a_question():
     heights = [*RNG.normal(175, 9, 280).round(), *RNG.normal(1.75, 0.09, 20).round(2)]
 

@@ -13,7 +13,19 @@ from shoal.findings.rows import DOUBLES, ODD, TOTALS, row_findings
 from shoal.sources import Receipt, read, write
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.ShoalWarning")
-WORDS = ["Summe", "Gesamt 2024", "TOTAL:", "Subtotal", "Insgesamt", "Durchschnitt", "Razem", "Somme", "  Total  "]
+WORDS = [
+    "Summe",
+    "Standardabweichung",
+    "Übertrag",
+    "Gesamt 2024",
+    "TOTAL:",
+    "Subtotal",
+    "Insgesamt",
+    "Durchschnitt",
+    "Razem",
+    "Somme",
+    "  Total  ",
+]
 
 
 def office_lines(rng, n=40, label="Summe"):

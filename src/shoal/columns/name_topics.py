@@ -86,7 +86,8 @@ WORDS: dict[Topic, frozenset[str]] = {
 PLACES = _words(
     "zip zipcode postcode postalcode plz postleitzahl codepostal codigopostal cap code fips county district region "
     "state province gemeinde kreis departement municipio provincia comune gmina powiat sex gender geschlecht sexe sexo "
-    "sesso race raca ethnicity marital nationality country citizenship occupation industry religion"
+    "sesso race raca ethnicity marital nationality country citizenship occupation industry religion "
+    "bundesland beruf branche profession metier isco kldb nace naf ags insee"
 )
 """Names whose numbers are codes: postcode 10115 is not less than 20095."""
 

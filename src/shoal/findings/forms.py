@@ -26,11 +26,17 @@ _SINGLE = 3  # records that have a text which is a label or a remark, on average
 _LEAST_RECORDS = 20
 _SHOWN = 3
 
-_WORDS = (
-    "na|n/a|n\\.a\\.|#n/a|nan|null|nil|k\\. ?a\\.|missing|unknown|unbekannt|keine angabe|inconnu|desconocido|onbekend"
+_WORDS = "|".join(
+    [
+        "na|n/a|n\\.a\\.|#n/a|nan|null|nil|missing|unknown|refused|don'?t know|no answer|not (available|applicable)",
+        "k\\. ?a\\.|unbekannt|(keine|ohne) angaben?|verweigert|wei(ß|ss) nicht|entfällt|trifft nicht zu",
+        "inconnue?|nsp|n\\.r\\.|non (renseignée?|réponse|applicable|disponible)|ne sait pas|refus|sans objet",
+        "desconocido|no sabe|sconosciuto|onbekend",
+    ]
 )
 _MISSING = f"(?i)^({_WORDS})$|^#[A-Z]+(/0|/A)?[!?]?$"
-_SIGNS = r"[*\x{2020}\x{2021}#?~^|{}\[\]@\\!=]"
+_MISREAD = r"[\x{C2}\x{C3}][\x{80}-\x{BF}]|\x{FFFD}"  # UTF-8 that was read as Latin-1
+_SIGNS = rf"[*\x{{2020}}\x{{2021}}#?~^|{{}}\[\]@\\!=]|{_MISREAD}"
 
 
 class Covered(NamedTuple):

@@ -31,6 +31,7 @@ _NINES = {10**digits - step for digits in range(2, 13) for step in (1, 2, 3, 4)}
 _REPEATED = {int(str(digit) * times) for digit in (7, 8, 9) for times in range(2, 13)}
 _HIGH = _NINES | _REPEATED
 _LOW = {-value for value in _HIGH} | {-1, -7, -8, -9}
+_MARKS = _HIGH | _LOW
 
 
 def codes(view: ColumnView) -> Finding | None:
@@ -77,16 +78,21 @@ def _has_gaps(values: NDArray[np.float64]) -> bool:
 
 
 def dates_as_numbers(view: ColumnView) -> Finding | None:
-    """Find whole numbers that are dates, written as year, month and day without anything between: 19800131."""
+    """Find whole numbers that are dates, months or times, written without anything between: 19800131, 198001, 1259."""
     numbers = view.numbers
-    if view.kind is not Kind.NUMERIC or len(numbers) < _LEAST_RECORDS:
+    if view.kind is not Kind.NUMERIC or len(numbers) < _LEAST_RECORDS or not view.are_whole:
         return None
+    return _whole_dates(view) or _other_dates(view)
+
+
+def _whole_dates(view: ColumnView) -> Finding | None:
+    """Return what was found if most numbers are year, month and day."""
+    numbers = view.numbers
     n_between = np.count_nonzero((numbers >= _FIRST_DATE) & (numbers <= _LAST_DATE))
-    if n_between < _MOSTLY * len(numbers) or not view.are_whole:
+    if n_between < _MOSTLY * len(numbers):
         return None
     year, rest = np.divmod(numbers, 10_000)
-    month, day = np.divmod(rest, 100)
-    is_date = (year >= 1800) & (year < 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    is_date = _is_day_of(year, *np.divmod(rest, 100))
     n_dates = int(np.count_nonzero(is_date))
     if n_dates < _MOSTLY * len(numbers) or len(np.unique(numbers[is_date])) < _LEAST_REST:
         return None
@@ -99,6 +105,41 @@ def dates_as_numbers(view: ColumnView) -> Finding | None:
         (*readings, Remedy("column", view.name, {"kind": "ordinal"}), Remedy("column", view.name, {"kind": "numeric"})),
         question=True,
     )
+
+
+def _other_dates(view: ColumnView) -> Finding | None:
+    """Return what was found if all numbers are day, month and year, year and month, or hours and minutes."""
+    values = view.different[0]
+    if len(values) < _LEAST_WITH_POINT:
+        return None
+    rest, year = np.divmod(values, 10_000)
+    head, tail = np.divmod(values, 100)
+    is_varied = min(len(np.unique(head)), len(np.unique(tail))) >= _LEAST_REST and len(values) >= _LEAST_TIMES
+    if _is_day_of(year, *np.divmod(rest, 100)[::-1]).all():
+        what = "a number that is a date (day, month, year)"
+    elif _is_day_of(head, tail, np.ones(len(values))).all():
+        what = "a number that is a month (year, month)"
+    elif is_varied and values[0] >= 0 and values[-1] <= 2400 and tail.max() < 60:
+        what = "a number that may be a time of day (hour, minute)"
+    else:
+        return None
+    return Finding(
+        "dates-as-numbers",
+        view.name,
+        f"{view.share(len(view.numbers))} of the records hold {what}",
+        "Dates and times are averaged like amounts: a cell of 1259 and 1301 would publish 1280, which is no time",
+        kinds(view.name, "ordinal", "numeric"),
+        question="time" not in what,
+    )
+
+
+_LEAST_TIMES = 30  # different numbers none of which has more than 59 minutes: chance gives one column in millions
+
+
+def _is_day_of(year: NDArray[np.float64], month: NDArray[np.float64], day: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which years, months and days may be those of a date."""
+    is_day: NDArray[np.bool_] = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    return (year >= 1800) & (year < 2200) & is_day
 
 
 def thousands_as_decimals(view: ColumnView) -> Finding | None:
@@ -206,7 +247,9 @@ def _outlying_spike(view: ColumnView) -> dict[str, NDArray[np.float64]]:
         return {}
     least = max(_OFTEN, int(_SPIKE * view.n_records))
     for side, place in zip(POSITIONS, (0, len(values) - 1), strict=True):
-        if counts[place] >= least and _is_isolated(values, counts, place) and _is_outlying(values, counts, place):
+        is_far = _is_outlying(values, counts, place)
+        is_mark = values[place] in _MARKS and counts[place] >= _FAR * np.median(counts)
+        if counts[place] >= least and _is_isolated(values, counts, place) and (is_far or is_mark):
             return {side: values[place : place + 1]}
     return {}
 
@@ -288,19 +331,28 @@ def two_scales(view: ColumnView) -> Finding | None:
 
 
 def repeats_of_identifiers(view: ColumnView) -> Finding | None:
-    """Find whole numbers that all occur in nearly the same number of records, as numbers of persons or visits do."""
+    """Find whole numbers that occur in nearly as many records each, or long ones in one, as numbers of persons do."""
     numbers = view.numbers
     if view.kind is not Kind.NUMERIC or len(numbers) < _LEAST_RECORDS or not view.are_whole:
         return None
-    counts = view.different[1]
+    values, counts = view.different
     mean = counts.mean()
+    n_digits = len(str(int(values[-1])))
+    is_long = n_digits >= _LONG_NUMBER and values[0] >= 10 ** (n_digits - 1)
+    if is_long and len(values) >= _LEAST_NUMBERED and len(values) >= _MOSTLY * len(numbers):
+        return _numbering(view, f"nearly all of its whole numbers differ, and all of them have {n_digits} digits")
     if len(counts) < _LEAST_NUMBERED or not 1.5 <= mean <= 20 or counts.var() > 0.2 * mean:
         return None
+    return _numbering(view, f"each of its {len(counts):,} different whole numbers occurs about {mean:.3g} times")
+
+
+def _numbering(view: ColumnView, what: str) -> Finding:
     return Finding(
         "repeats-of-identifiers",
         view.name,
-        f"each of its {len(counts):,} different whole numbers occurs about {mean:.3g} times",
-        "Amounts repeat unevenly; numbers of persons or households repeat like this, and mean nothing on average",
+        what,
+        "Amounts repeat unevenly and differ in length; numbers of persons, households, accounts or telephones are like "
+        "this, and mean nothing on average",
         (
             Remedy("role", view.name, {"subject": view.name}),
             Remedy("role", view.name, {"identifiers": [view.name]}),
@@ -308,6 +360,7 @@ def repeats_of_identifiers(view: ColumnView) -> Finding | None:
     )
 
 
+_LONG_NUMBER = 9  # digits
 _SPIKE = 0.005
 _MANY_ZEROS = 0.1
 _NEAR = 10
@@ -322,7 +375,7 @@ def _position(view: ColumnView, side: str, values: NDArray[np.float64], is_apart
     count = int(np.isin(view.numbers, values).sum())
     which = f"the {side} value" if len(values) == 1 else f"the {len(values)} {side} values"
     belongs, lies = ("belongs", "lies") if len(values) == 1 else ("belong", "lie")
-    where = f"{lies} apart from all others" if is_apart else f"{lies} far from the usual values"
+    where = f"{lies} apart from all others" if is_apart else f"{lies} far from the usual values or those next to it"
     return f"{which} {belongs} to {view.share(count)} of the records and {where}"
 
 

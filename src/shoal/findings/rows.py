@@ -33,6 +33,8 @@ LABEL = r"(?i)^\W*({})\W*([0-9]{{1,4}}\W*)?$".format(
             *("totals?", "sub-?totals?", "grand total", "sum", "average", "mean"),
             *("summe", "zwischensumme", "gesamtsumme", "gesamt", "insgesamt", "durchschnitt", "mittelwert"),
             *("somme", "sous-total", "total général", "moyenne", "ensemble", "suma", "promedio", "soma", "média"),
+            *("minimum", "maximum", "median", "médiane", "standard deviation", "std\\. ?dev", "écart[- ]type"),
+            *("standardabweichung", "std\\. ?abw", "übertrag", "anzahl", "effectif", "count"),
             *("totale", "somma", "totaal", "gemiddelde", "razem", "ogółem", "celkem", "összesen"),
         ]
     )
