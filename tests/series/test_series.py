@@ -247,9 +247,11 @@ def test_what_cannot_continue_a_series_is_refused(table, settings, error, words,
 
 def test_releases_of_different_series_and_unnamed_ones_are_refused(first):
     other = shoal.anonymize(people(np.arange(300)), **{**ROLES, "seed": 2})
+    same_seed = shoal.anonymize(people(np.arange(300)), **ROLES)
     second = shoal.anonymize(people(np.arange(400)), after=first, **ROLES)
     for after, words in (
         ([first, other], "different series"),
+        ([first, same_seed], "different series"),
         ([second], "that are not named"),
         ([first] * 2, "twice"),
     ):

@@ -187,9 +187,12 @@ def _stream(table: pa.Table) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def new_secret(seed: int) -> bytes:
-    """Return the secret of a series that begins with a release of this seed, so that the seed repeats its files."""
-    return hashlib.sha256(b"shoal series %d" % seed).digest()
+def new_secret(seed: int, source: str) -> bytes:
+    """Return the secret of a series that begins with a release of this seed and of the table with this SHA-256.
+
+    The same table and seed repeat the files; another table with the same seed begins another series.
+    """
+    return hashlib.sha256(b"shoal series %d %s" % (seed, source.encode())).digest()
 
 
 def keyed(texts: pa.ChunkedArray, secret: bytes) -> pa.Array:

@@ -68,7 +68,7 @@ def begun(job: Job, table: Table, made: Prepared, releases: Mapping[str, CellsOf
         return None
     given = [_release(name, releases) for name in job.after]
     version_of = next((cells for cells in given if cells.published == table.sha256), None)
-    secret = given[0].secret if given else new_secret(job.seed or 0)
+    secret = given[0].secret if given else new_secret(job.seed or 0, table.sha256)
     keys = _keys(job, table, secret, version_of)
     if any(cells.secret != secret for cells in given):
         raise ParameterError(
