@@ -373,7 +373,7 @@ def execute_job(
     if start is not None and not start.plan.is_whole:
         table, made = table.of_rows(start.plan.records), made.part(start.plan.records)
     schema, original = made.schema, made.original
-    space = Space.fit(original, schema, job.scaling)
+    space = Space.fit(original, schema, job.scaling, None if start is None else start.plan.repeats)
     X = space.encode(original)
     part = whole.part(0.05, 0.9)
     settings = {"models": job.models, "threads": threads, "progress": part, **job.options}

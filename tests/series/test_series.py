@@ -245,6 +245,30 @@ def test_what_cannot_continue_a_series_is_refused(table, settings, error, words,
         shoal.anonymize(table, **given)
 
 
+@pytest.mark.parametrize(("name", "tree"), [("region", False), ("region", True), ("height", False)])
+def test_a_class_shows_what_nobody_has_any_more(name, tree, tmp_path):
+    (tmp_path / "tree.csv").write_text("z;north;all\na;north;all\nb;north;all\nc;south;all\nd;south;all\n")
+    before = {"region": ["z"] * 4 + ["a"], "height": [None] * 4 + [1.5]}[name]
+    after = {"region": ["z", "a", "b", "c", "a"], "height": [1.5, 2.5, 2.5, 2.5, 1.5]}[name]  # of fewer than k
+    gone = [after[-1] if value == before[0] else value for value in after]
+    rest = {"region": ["a", "b", "c", "d"] * 4, "height": [1.5, 2.5, 3.5, 4.5] * 4}[name]
+
+    def edition(values):
+        ids, town = np.arange(21), ["A"] * 5 + ["B"] * 16
+        age = np.arange(21) * 37 % 60 + 20
+        return pa.table({"id": ids, "town": town, "age": age, name: [*values, *rest]})
+
+    columns = {name: {"hierarchy": str(tmp_path / "tree.csv")}} if tree else None
+    asked = {**ROLES, "quasi_identifiers": ["age", name], "by": ["town"], "missing": "own-value", "columns": columns}
+    first = shoal.anonymize(edition(before), **asked)
+    release = shoal.anonymize(edition(gone), after=first, **asked)
+    release.write(tmp_path / "r.csv", report=tmp_path / "r.html")
+
+    of_town = release.published.filter(pa.compute.equal(release.published["town"], "A"))
+    assert of_town[name].to_pylist() == [before[0]] * 5
+    assert 0 < release.loss.il <= 100
+
+
 def test_releases_of_different_series_and_unnamed_ones_are_refused(first):
     other = shoal.anonymize(people(np.arange(300)), **{**ROLES, "seed": 2})
     same_seed = shoal.anonymize(people(np.arange(300)), **ROLES)

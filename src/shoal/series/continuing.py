@@ -88,6 +88,12 @@ class Continuation:
         return len(self.records) == self.n_records
 
     @property
+    def repeats(self) -> pa.Table | None:
+        """What the classes show that are published again; None if there are none."""
+        again = np.unique(self.unit[self.unit != OUT])
+        return self.values.take(pa.array(again)) if len(again) else None
+
+    @property
     def n_withheld_in_all(self) -> int:
         """Number of records that are withheld."""
         return self.n_records - len(self.records)

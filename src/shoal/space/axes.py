@@ -26,15 +26,17 @@ MOST_DIMS = 16
 """Maximum number of coordinates of a nominal column; `benchmarks/bench_nominal.py` measures what that costs."""
 
 
-def fit_axis(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "NumberAxis | NominalAxis":
-    """Return the axis of a prepared column."""
+def fit_axis(
+    values: pa.ChunkedArray, column: Column, scaling: Scaling, shown: pa.ChunkedArray | None = None
+) -> "NumberAxis | NominalAxis":
+    """Return the axis of a prepared column, with places for values that are only `shown`; these are not measured."""
     if column.kind is not Kind.NOMINAL:
-        return NumberAxis.fit(values, column, scaling)
+        return NumberAxis.fit(values, column, scaling, shown)
     if column.hierarchy is not None:
         from shoal.space.tree_axis import TreeAxis
 
-        return TreeAxis.fit(values, column, scaling)
-    return NominalAxis.fit(values, column, scaling)
+        return TreeAxis.fit(values, column, scaling, shown)
+    return NominalAxis.fit(values, column, scaling, shown)
 
 
 class Moments(NamedTuple):
@@ -67,11 +69,13 @@ class NumberAxis:
     is_constant: bool  # whether all records have the same value, so that the column does not affect distances
 
     @staticmethod
-    def fit(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "NumberAxis":
-        """Measure centre and scale of the values."""
+    def fit(
+        values: pa.ChunkedArray, column: Column, scaling: Scaling, shown: pa.ChunkedArray | None = None
+    ) -> "NumberAxis":
+        """Measure centre and scale of the values; those that are only `shown` may be missing."""
         order = categories_in_order(values, column) if column.kind is Kind.ORDINAL else None
         present = Present.of(values, order).numbers
-        n_missing = len(values) - len(present)
+        n_missing = len(values) - len(present) + (0 if shown is None else shown.null_count)
         pivot, exponent = _pivot_and_exponent(_ends(present), column, scaling)
         moved = times_power_of_two(less(present, pivot), -exponent)
         shift, spread = _shift_and_spread(moved, scaling)
@@ -181,9 +185,11 @@ class NominalAxis:
     apart: float  # intended distance of two categories
 
     @staticmethod
-    def fit(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "NominalAxis":
-        """Find the categories and place them."""
-        categories = sorted_categories(values)
+    def fit(
+        values: pa.ChunkedArray, column: Column, scaling: Scaling, shown: pa.ChunkedArray | None = None
+    ) -> "NominalAxis":
+        """Find the categories, also those that are only `shown`, and place them."""
+        categories = with_shown(sorted_categories(values), shown)
         counts = np.bincount(category_codes(values, categories), minlength=len(categories))
         return NominalAxis.from_counts(categories, counts, column, scaling)
 
@@ -192,7 +198,7 @@ class NominalAxis:
         """Place categories, null last, that occur so often."""
         shares = counts / max(int(counts.sum()), 1)
         unlike = 1 - np.square(shares).sum()  # how often two records differ
-        apart = float(np.sqrt(2 / unlike)) if scaling == "zscore" and len(categories) > 1 else 1.0
+        apart = float(np.sqrt(2 / unlike)) if scaling == "zscore" and unlike > 0 else 1.0
         return NominalAxis(column, categories, apart * _places(shares), apart)
 
     @property
@@ -238,6 +244,14 @@ class NominalAxis:
         points, codes = self.lookup(values)
         assert codes is not None
         return np.asarray(points[codes])
+
+
+def with_shown(categories: pa.Array, shown: pa.ChunkedArray | None) -> pa.Array:
+    """Return sorted categories, null last, with those that are only shown."""
+    if shown is None:
+        return categories
+    both = pa.chunked_array([categories, *decoded(shown).cast(categories.type).chunks])
+    return sorted_categories(both)
 
 
 def unlike(codes: Labels, labels: Labels | None, weights: Vector | None = None) -> float:

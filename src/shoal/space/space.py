@@ -39,7 +39,9 @@ class Space:
     axes: "tuple[NumberAxis | NominalAxis, ...]"
 
     @staticmethod
-    def fit(table: "pa.Table", schema: "Schema", scaling: "Scaling" = "zscore") -> "Space":
+    def fit(
+        table: "pa.Table", schema: "Schema", scaling: "Scaling" = "zscore", shown: "pa.Table | None" = None
+    ) -> "Space":
         """Measure the quasi-identifiers of a prepared table.
 
         Parameters
@@ -50,6 +52,8 @@ class Space:
             Its roles, kinds and settings.
         scaling : {"zscore", "minmax", "none"}
             How columns are scaled: to unit variance, to range 1, or not at all.
+        shown : pyarrow.Table or None
+            What is published of earlier releases: its values get a place too, and nothing is measured by them.
 
         Notes
         -----
@@ -57,7 +61,12 @@ class Space:
         """
         from shoal.space.axes import fit_axis
 
-        return Space(tuple(fit_axis(table[column.name], column, scaling) for column in schema.quasi))
+        return Space(
+            tuple(
+                fit_axis(table[column.name], column, scaling, None if shown is None else shown[column.name])
+                for column in schema.quasi
+            )
+        )
 
     def encode(self, table: "pa.Table") -> Matrix:
         """Return the points of the records of a prepared table, float64 of shape (n_records, n_dims)."""

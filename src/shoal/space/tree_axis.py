@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from shoal.columns.categories import category_codes, sorted_categories
 from shoal.columns.schema import Column
-from shoal.space.axes import MOST_DIMS, NominalAxis, Scaling, unlike
+from shoal.space.axes import MOST_DIMS, NominalAxis, Scaling, unlike, with_shown
 from shoal.typing import Labels, Matrix, Vector
 
 
@@ -44,9 +44,11 @@ class TreeAxis(NominalAxis):
     levels: tuple[Level, ...]
 
     @staticmethod
-    def fit(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "TreeAxis":
-        """Find the categories, their nodes and the weights of these, and place them."""
-        categories = sorted_categories(values)
+    def fit(
+        values: pa.ChunkedArray, column: Column, scaling: Scaling, shown: pa.ChunkedArray | None = None
+    ) -> "TreeAxis":
+        """Find the categories, also those that are only `shown`, their nodes and the weights of these; place them."""
+        categories = with_shown(sorted_categories(values), shown)
         shares = np.bincount(category_codes(values, categories), minlength=len(categories)) / max(len(values), 1)
         levels = tree_levels(categories, column, shares)
         if scaling == "zscore":
