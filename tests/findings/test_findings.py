@@ -301,6 +301,22 @@ def test_words_for_missing_in_three_languages_and_broken_letters_are_notes(odd):
     assert "other-forms" in found(["Bonn", "Kiel", "Ulm"] * 30 + [odd] * 3)
 
 
+@pytest.mark.parametrize("stray", ["01.02.1950", "3/4/61"])
+def test_a_stray_date_among_years_is_a_question(stray):
+    assert found([*(str(year) for year in RNG.integers(1930, 2000, 100)), stray])["numbers-as-text"].question
+
+
+def test_a_sign_before_every_number_is_a_question_but_not_before_telephone_numbers():
+    assert found([f"{number:+d}" for number in RNG.integers(-90, 90, 200)])["numbers-as-text"].question
+    assert "numbers-as-text" not in found([f"+{number}" for number in range(4900, 5000)] * 2)
+
+
+@pytest.mark.parametrize("mark", ["0", "9", "-9", "99"])
+def test_a_number_among_words_is_a_note_however_often_it_occurs(mark):
+    assert "other-forms" in found(["Bonn", "Kiel"] * 145 + [mark] * 10)
+    assert "other-forms" not in found(["yes", "0"] * 100)
+
+
 def test_two_masses_of_numbers_a_power_of_ten_apart_are_a_question():
     heights = [*RNG.normal(175, 9, 280).round(), *RNG.normal(1.75, 0.09, 20).round(2)]
 

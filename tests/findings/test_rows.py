@@ -204,3 +204,21 @@ def test_accepted_totals_are_warnings():
         warnings.simplefilter("always")
         shoal.anonymize(table, k=5, seed=1, quasi_identifiers=["age"], other=["town"], accept=TOTALS)
     assert any("record 61 with a word for a total" in str(each.message) for each in caught)
+
+
+@pytest.mark.parametrize(("label", "asked"), [("Alle", True), ("Reus", False)])
+def test_the_sum_of_all_others_is_asked_about_by_the_engine_disk_without_a_word(label, asked, tmp_path):
+    pay = np.random.default_rng(4).integers(1000, 9000, 60)
+    last = pay.sum() if asked else pay.sum() - 1
+    lines = ["town;pay", *(f"Valls;{one}" for one in pay), f"{label};{last}"]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    settings = {"k": 5, "seed": 1, "quasi_identifiers": ["pay"], "confidential": ["town"], "engine": "disk"}
+
+    if not asked:
+        with shoal.anonymize(tmp_path / "people.csv", **settings) as release:
+            assert release.verdict.n_records == 61
+        return
+    with pytest.raises(QuestionError) as caught:
+        shoal.anonymize(tmp_path / "people.csv", **settings)
+    assert [(found.column, found.name) for found in caught.value.findings] == [("pay", TOTALS)]
+    assert str(last) not in str(caught.value)

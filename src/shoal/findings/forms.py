@@ -35,6 +35,7 @@ _WORDS = "|".join(
     ]
 )
 _MISSING = f"(?i)^({_WORDS})$|^#[A-Z]+(/0|/A)?[!?]?$"
+_NUMBER = r"^-?([0178]|9+)$"  # that stands for a missing word
 _MISREAD = r"[\x{C2}\x{C3}][\x{80}-\x{BF}]|\x{FFFD}"  # UTF-8 that was read as Latin-1
 _SIGNS = rf"[*\x{{2020}}\x{{2021}}#?~^|{{}}\[\]@\\!=]|{_MISREAD}"
 
@@ -168,6 +169,8 @@ def _deviating(view: ColumnView) -> NDArray[np.bool_]:
     found = _say_missing(view)
     if view.text_counts[found].sum() > _MOST * view.n_present:
         found[:] = False
+    if view.text_counts[letters & ~digits].sum() >= (1 - _STRAY) * view.text_counts.sum():
+        found |= has(_NUMBER, view.trimmed)
     rest = ~found
     features = [digits, letters, has("[^a9]$")]
     plain = rest & has("^9$")

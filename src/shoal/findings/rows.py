@@ -132,27 +132,28 @@ def _without_numbers(finding: Finding) -> Finding:
     return replace(finding, remedies=tuple(each for each in finding.remedies if "skip_rows" not in each.settings))
 
 
-def total_findings(counted: Mapping[str, tuple[pa.Array, Labels]], n_records: int) -> list[Finding]:
-    """Return the findings about few records with a word for a total, from the counted values of columns alone."""
+def total_findings(
+    counted: Mapping[str, tuple[pa.Array, Labels]], n_records: int, summed: Iterable[str] = ()
+) -> list[Finding]:
+    """Return the findings about totals from what is known of columns alone.
+
+    `counted` are the values of columns and how often each occurs, and `summed` the columns with a grand total.
+    """
     found = []
     for name, (values, counts) in counted.items():
         n_labelled = int(counts[_labels(pa.chunked_array([values]))].sum())
         if 0 < n_labelled <= _few(n_records):
-            found.append(
-                Finding(
-                    TOTALS,
-                    name,
-                    f"{n_labelled:,} {'record looks' if n_labelled == 1 else 'records look'} like totals, with a word "
-                    "for a total",
-                    _WHY_TOTALS,
-                    (
-                        Remedy("rows", name, {"skip_where": [f"{as_listed(name)}={HIDDEN}"]}),
-                        Remedy("accept", name, {"accept": [f"{name}={TOTALS}"]}),
-                    ),
-                    question=True,
-                )
-            )
-    return found
+            looks = "1 record looks like a total" if n_labelled == 1 else f"{n_labelled:,} records look like totals"
+            found.append(_unnumbered(name, f"{looks}, with a word for a total"))
+    return [*found, *(_unnumbered(name, "1 record looks like a total, with the sum of all others") for name in summed)]
+
+
+def _unnumbered(name: str, what: str) -> Finding:
+    remedies = (
+        Remedy("rows", name, {"skip_where": [f"{as_listed(name)}={HIDDEN}"]}),
+        Remedy("accept", name, {"accept": [f"{name}={TOTALS}"]}),
+    )
+    return Finding(TOTALS, name, what, _WHY_TOTALS, remedies, question=True)
 
 
 def double_findings(names: Sequence[str], load: Load, codes: Labels, variety: float, receipt: Receipt) -> list[Finding]:

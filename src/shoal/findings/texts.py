@@ -27,6 +27,7 @@ _DATES = [
 ]
 _ZONED = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+(Z|[-+][0-9]{2}(:?[0-9]{2})?)$"
 _CODE = r"^[-+]?0[0-9]|^\+[0-9]|^[-+]?[0-9]{17}"
+_DATE = r"^[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{2,4}$"
 _ERROR = r"^#[A-Z]+/0!$"  # the one error of Excel that has a digit
 _OPEN = r"^[<>]=? ?[0-9.,]+$|^[0-9.,]+ ?\+$"
 _MANY = 20  # different numbers
@@ -42,7 +43,7 @@ _WHY = (
 def numbers_as_text(view: ColumnView) -> Finding | None:
     """Find a column of texts that are numbers, except for a few."""
     texts = view.trimmed
-    if is_code(view.name) or not may_be(texts, r"^[-+]?[0-9]") or are_some(texts, _CODE):
+    if is_code(view.name) or not may_be(texts, r"^[-+]?[0-9]") or _have_codes(texts):
         return None  # a postcode is text for good reason
     settings, covered = _as_numbers(view, texts)
     if not (covered.is_mostly(view) or _alternates(view, covered)) or _are_codes(view, covered):
@@ -51,10 +52,18 @@ def numbers_as_text(view: ColumnView) -> Finding | None:
         settings["decimal"] = "."
     told = _marks_in_words(settings)
     what = f"{view.share(covered.n_records)} of the records hold a number{told}{in_the_way(view, covered)}"
-    remedies = [*as_missing(view, covered, settings), as_category(view)]
+    as_read = as_missing(view, covered, settings) if settings or len(covered.odd) else ()  # a plus cannot be read
+    remedies = [*as_read, as_category(view)]
     if covered.n_records < (1 - _RARE) * view.n_present and any("9" in form for form in covered.odd_forms(view)):
         remedies.reverse()
     return Finding("numbers-as-text", view.name, what, _WHY, tuple(remedies), question=True)
+
+
+def _have_codes(texts: pa.Array) -> bool:
+    """Return whether a text is a code or a telephone number: no stray date, nor a plus where others have a minus."""
+    if are_some(texts, r"^[-\x{2212}][0-9]"):
+        texts = pc.replace_substring_regex(texts, r"^\+", "")
+    return are_some(pc.replace_substring_regex(texts, _DATE, ""), _CODE)
 
 
 def _alternates(view: ColumnView, covered: Covered) -> bool:
@@ -68,7 +77,7 @@ def _alternates(view: ColumnView, covered: Covered) -> bool:
 def numbers_with_unit(view: ColumnView) -> Finding | None:
     """Find a column of texts most of which are numbers with a unit, the same or several: 26 %, € 12, 12 kg."""
     texts = view.trimmed
-    if is_code(view.name) or not may_be(texts, r"[0-9]") or are_some(texts, _CODE):
+    if is_code(view.name) or not may_be(texts, r"[0-9]") or _have_codes(texts):
         return None
     bare = pc.replace_substring_regex(texts, r"^[(\[](.*)[)\]]$", r"\1")
     covered, plain = _as_numbers(view, bare)[1], _as_numbers(view, texts)[1]

@@ -184,6 +184,21 @@ class Statistics:
         values, counts = self.distribution(column)
         return _moments_of_ranks(counts[np.asarray(values.is_valid())], self.missing[column.name])
 
+    def with_grand_total(self, schema: Schema) -> list[str]:
+        """Return the columns of numbers, none of them negative, the largest of which is the sum of all others."""
+        found = []
+        for name, numbers in self.numbers.items():
+            if schema[name].kind is not Kind.NUMERIC or not numbers.n_present or numbers.ends[0] < 0:
+                continue
+            moments, largest = numbers.moments(self.n_records), Fraction(float(numbers.ends[1]))
+            total = moments.mean * numbers.n_present
+            squares = (moments.variance + moments.mean**2) * numbers.n_present
+            # At least six others that are not 0 add up, as those of a sum with few squares do (Cauchy and Schwarz).
+            has_many = largest**2 >= _LEAST_SUMMED * (squares - largest**2)
+            if largest > 0 and has_many and abs(2 * largest - total) * 10**9 <= total:
+                found.append(name)
+        return found
+
     def distribution(self, column: Column) -> Distribution:
         """Return the values of a counted column in the order of its kind, null last, and how often each occurs."""
         return _distribution(self.counts[column.name], column)
@@ -191,6 +206,9 @@ class Statistics:
     def distributions(self, schema: Schema) -> Distributions:
         """Return the distributions of all counted columns."""
         return {column.name: self.distribution(column) for column in schema.columns if column.name in self.counts}
+
+
+_LEAST_SUMMED = 6
 
 
 def _distribution(counted: pa.Table, column: Column) -> Distribution:
