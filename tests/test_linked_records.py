@@ -504,3 +504,27 @@ def test_the_command_runs_and_plans_a_job_of_two_tables(two_tables):
     assert "persons_release.csv" in plan.stdout
     assert "would link" in plan.stdout
     assert "3 persons without records are left out" in done.stdout
+
+
+def test_a_person_without_records_is_no_rare_pattern(tmp_path):
+    persons = pa.table({"patient": np.arange(11), "age": np.arange(11) * 7 % 60 + 20})
+    visits = pa.table({"patient": np.repeat(np.arange(10), 2), "day": np.arange(20) * 13 % 365})
+    files = [
+        str(tmp_path / name) for name in ("visits.csv", "persons.csv", "visits_release.csv", "persons_release.csv")
+    ]
+    write(visits, files[0])
+    write(persons, files[1])
+    roles = {"quasi_identifiers": ["day", "age"], "subject": "patient", "keep_link": "subject", "link_order": ["day"]}
+    release = shoal.run(
+        shoal.Job.of(
+            k=5,
+            seed=1,
+            roles=roles,
+            input={"path": files[0]},
+            output={"path": files[2]},
+            tables=[{"input": {"path": files[1]}, "output": files[3]}],
+        )
+    )
+
+    assert "Not everybody is published: 1 person without records is left out." in release.warnings
+    assert not any("Too few share" in text for text in release.warnings)

@@ -9,7 +9,7 @@ from shoal.columns.equivalence import value_codes, value_counts
 from shoal.columns.schema import Role, Schema
 from shoal.job import Job
 from shoal.measures.linked import Histories
-from shoal.output.report.sentences import rest_in_words
+from shoal.output.report.sentences import persons_without_records, rest_in_words
 
 if TYPE_CHECKING:
     from shoal.output.release import Release
@@ -68,8 +68,10 @@ def _linked(release: "Release") -> list[str]:
     if link is None or linking is None:
         return []
     found = []
-    if linking.n_withheld_records or linking.n_unlinked_records or linking.n_without:
+    if linking.n_withheld_records or linking.n_unlinked_records:
         found.append(f"Too few share the pattern of some histories. {rest_in_words(linking)}")
+    elif linking.n_without:
+        found.append(f"Not everybody is published: {persons_without_records(linking)}")
     for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
         histories = Histories.of(
             link.name, release.columns[link.name], pa.table({"values": release.columns[column.name]})

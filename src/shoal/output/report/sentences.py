@@ -268,13 +268,19 @@ def rest_in_words(linking: Linking) -> str:
     8 of 9 histories stay linked, in 2 patterns; 0 of 100 records are published without the link, 1 (1.00 %) withheld.
     """
     cut = f" ({linking.n_cut:,} cut to their first records)" if linking.n_cut else ""
-    without = f" {linking.n_without:,} persons without records are left out." if linking.n_without else ""
+    without = f" {persons_without_records(linking)}" if linking.n_without else ""
     share = 100 * linking.n_withheld_records / linking.n_records
     return (
         f"{linking.n_linked:,} of {linking.n_persons:,} histories stay linked{cut}, in "
         f"{counted(linking.n_patterns, 'pattern')}; {linking.n_unlinked_records:,} of {linking.n_records:,} records "
         f"are published without the link, {linking.n_withheld_records:,} ({share:.2f} %) withheld.{without}"
     )
+
+
+def persons_without_records(linking: Linking) -> str:
+    """Say how many persons of a table of their own have no record, and are left out."""
+    are = "person without records is" if linking.n_without == 1 else "persons without records are"
+    return f"{linking.n_without:,} {are} left out."
 
 
 def _kept_together(schema: Schema) -> Iterable[str]:
