@@ -160,7 +160,9 @@ def _number(view: ColumnView, type_: pa.DataType) -> str:
         return "whole number"
     values = view.different[0]
     for n_decimals in range(1, _MOST_DECIMALS):
-        if np.abs(values - np.round(values, n_decimals)).max() < 10.0 ** -(_MOST_DECIMALS + 3):
+        with np.errstate(over="ignore", invalid="ignore"):  # the largest numbers have no decimals to round to
+            rests = np.abs(values - np.round(values, n_decimals))
+        if rests.max() < 10.0 ** -(_MOST_DECIMALS + 3):
             return f"number with {n_decimals} decimal{'s' if n_decimals > 1 else ''}"
     return "number with many decimals"
 
