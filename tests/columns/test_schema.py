@@ -58,7 +58,7 @@ def test_a_helper_is_dropped_unless_it_has_a_role():
         ({"quasi_identifiers": ["age", "age", "zip", "born", "level"]}, "'age' is named twice"),
         ({"quasi_identifiers": [*ROLES["quasi_identifiers"], "tags"], "other": []}, "'tags' holds list"),
         ({"confidential": ["disease", "tags"], "other": []}, "'tags' holds list"),
-        ({"subject": "ID"}, "'ID', named in subject, household or weights"),
+        ({"subject": "ID"}, "'ID', named in subject, household, weights or key"),
         ({"household": "id", "household_level": ["disease"]}, "'disease' is given as household-level, but it is not"),
         ({"household_level": ["age"]}, "no column that says which records form a household"),
     ],

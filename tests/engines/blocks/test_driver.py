@@ -137,7 +137,10 @@ def test_blocks_of_long_records_are_smaller(monkeypatch):
     monkeypatch.setattr(blueprint, "BLOCK_BYTES", 400 * 2_000)
     table = people(1_200)
     long = table.set_column(8, "note", pa.array([f"{i:>2000}" for i in range(1_200)]))
-    sizes = {toy_release(job(), batches(long, n), None).measures._blueprint.size for n in (1, 5)}
+    sizes = {
+        toy_release(job(accept=["published-identifier"]), batches(long, n), None).measures._blueprint.size
+        for n in (1, 5)
+    }
 
     assert len(sizes) == 1
     assert 320 <= sizes.pop() < 400
