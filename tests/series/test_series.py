@@ -283,6 +283,16 @@ def test_releases_of_different_series_and_unnamed_ones_are_refused(first):
             shoal.anonymize(people(np.arange(400)), after=after, **ROLES)
 
 
+@pytest.mark.parametrize("version_first", [True, False])
+def test_after_an_edition_and_its_version_people_are_published_as_in_the_edition(first, version_first):
+    asked = {**ROLES, "key": None}
+    version = shoal.anonymize(first.published, after=first, **{**asked, "k": 20})
+    after = [version, first] if version_first else [first, version]
+    release = shoal.anonymize(people(np.arange(400)), after=after, **ROLES)
+
+    assert release.verdict.n_classes == first.verdict.n_classes > version.verdict.n_classes
+
+
 def test_settings_of_a_series_need_one():
     for settings in ({"leavers": "state"}, {"may_withhold": 0.1}, {"reserve": 0.1, "key": None, "identifiers": "id"}):
         with pytest.raises(ParameterError, match="Name"):

@@ -127,7 +127,10 @@ def _keys(job: Job, table: Table, secret: bytes, version_of: CellsOfRelease | No
 
 
 def _in_order(given: Sequence[CellsOfRelease], schema: Schema) -> list[CellsOfRelease]:
-    """Return releases in the order in which they were made; raise if one is missing, or has other columns."""
+    """Return releases in the order in which they were made; raise if one is missing, or has other columns.
+
+    Coarser versions come first, so that who is in an edition and its version is published as in the edition.
+    """
     names = [cells.identity for cells in given]
     if len(set(names)) < len(names):
         raise ParameterError("An earlier release is named twice. Name each once.")
@@ -147,7 +150,7 @@ def _in_order(given: Sequence[CellsOfRelease], schema: Schema) -> list[CellsOfRe
                 "give the same columns. With fewer or coarser ones make a version of a release, from its published "
                 "file."
             )
-    return sorted(given, key=lambda cells: len(cells.after))
+    return sorted(given, key=lambda cells: (cells.version_of is None, len(cells.after)))
 
 
 def told_of_release(columns: HasColumns, schema: Schema, secret: bytes) -> dict[str, Told]:
