@@ -45,6 +45,7 @@ _MOST_COLUMNS = 64  # that are looked at
 _LEAST_RECORDS = 8
 _FULL = 0.9  # of the records: a column that nearly all fill
 _FEW, _SHARE = 5, 0.01  # records that may be unlike the others
+_VANISHING = 1e-7
 _LEAST_SUMMED, _SURELY_SUMMED = 3, 6  # records of a sum, with other evidence and without
 _MOST_SUMS = 1000
 _LARGER = 1.5  # times what is usual
@@ -275,7 +276,11 @@ def _mostly_empty(names: Iterable[str], load: Load, n_records: int) -> tuple[Lab
 
 def _sums(numbers: Vector, hinted: Labels) -> Labels:
     """Return the records whose number is the sum of all others, or of those above it back to the last such record."""
-    if (numbers < 0).any() or np.count_nonzero(numbers) <= _SURELY_SUMMED:
+    if (numbers < 0).any():
+        return np.empty(0, dtype=np.int64)
+    # What vanishes beside the largest number would make it the sum of itself and of nothing.
+    numbers = np.where(numbers > _VANISHING * numbers.max(), numbers, 0.0)
+    if np.count_nonzero(numbers) <= _SURELY_SUMMED:
         return np.empty(0, dtype=np.int64)
     is_hinted = np.zeros(len(numbers), dtype=bool)
     is_hinted[hinted] = True
