@@ -297,6 +297,9 @@ def zeros(view: ColumnView) -> Finding | None:
     )
 
 
+_STEPS, _LOWEST = 8, 20  # a gap in steps, of the lowest numbers above it
+
+
 def two_scales(view: ColumnView) -> Finding | None:
     """Find numbers in two masses, one of which is 10, 100 or 1000 times the other, as metres and centimetres are."""
     if view.kind is not Kind.NUMERIC or len(view.numbers) < _LEAST_RECORDS or view.numbers.min() < 0:
@@ -312,6 +315,10 @@ def two_scales(view: ColumnView) -> Finding | None:
         return None
     factor = round(float(np.median(high) - np.median(low)))
     if not 1 <= factor <= 3 or high[0] - low[-1] < max(_GAP, 0.3 * max(np.ptp(low), np.ptp(high))):
+        return None
+    # On a scale of powers the low end of evenly spread numbers is sparse, and has gaps of no meaning.
+    plain = view.different[0][is_any]
+    if plain[place] - plain[place - 1] < _STEPS * np.median(np.diff(plain[place : place + _LOWEST])):
         return None
     usual, moved = (low, high - factor) if n_low > n_high else (high, low + factor)
     if np.ptp(usual) < _LEAST_SPREAD:
