@@ -12,20 +12,20 @@ import shoal
 from shoal import cli
 from shoal.columns.schema import ColumnSettings, Roles
 from shoal.errors import ShoalError
-from shoal.job import Input, Job, Late, Output, RedisSettings, StreamSettings
+from shoal.job import Input, Job, Late, Output, RedisSettings, SparkSettings, StreamSettings
 from shoal.spelling import setting, spelled
 from shoal.stream import Stream
 
 PACKAGE = Path(shoal.__file__).parent
 KEYS = {
     field.alias or name
-    for model in (Roles, ColumnSettings, Input, Output, StreamSettings, RedisSettings, Late, Job)
+    for model in (Roles, ColumnSettings, Input, Output, StreamSettings, RedisSettings, SparkSettings, Late, Job)
     for name, field in model.model_fields.items()
 }
-OF_CALLS = {"force", "original", "same_order", "threads", "partition_by"}
+OF_CALLS = {"force", "original", "same_order", "threads", "partition_by", "allow_overlap"}
 """Settings of a call or a command that no job has."""
 NOTATION = {"k", "l", "c", "t", "effort", "kind", "values", "return_inverse", "phases", "bounds", "categories"}
-NOTATION |= {"allow_overlap", "tracked", "models", "columns", "to_table"}
+NOTATION |= {"allow_overlap", "tracked", "models", "columns", "to_table", "availableNow", "job", "operator"}
 """What stands in messages of calls that no command makes, and notation such as k=10."""
 
 
@@ -83,7 +83,11 @@ def test_settings_in_messages_exist():
     assert settings_in_messages() - KEYS - OF_CALLS == set()
 
 
-@pytest.mark.parametrize("name", sorted(settings_in_messages() - {"partition_by"}))
+OF_PYTHON = {"partition_by", "allow_overlap", *SparkSettings.model_fields}
+"""Settings of calls that no command makes."""
+
+
+@pytest.mark.parametrize("name", sorted(settings_in_messages() - OF_PYTHON))
 def test_the_command_line_has_the_options_that_messages_name(name):
     assert spelled(setting(name), "option") in options()
 

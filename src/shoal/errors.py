@@ -88,8 +88,13 @@ def did_you_mean(*names: object, known: Iterable[str]) -> str:
     " Did you mean 'age'?"
     """
     known = list(known)
-    near = [match for name in names[:_MOST_NAMES] for match in get_close_matches(str(name), known, n=1)]
+    near = [match for name in map(str, names[:_MOST_NAMES]) for match in _nearest(name, known)]
     return f" Did you mean {', '.join(map(repr, near))}?" if near else ""
+
+
+def _nearest(name: str, known: list[str]) -> list[str]:
+    """Return the known name nearest to one, or the first that begins with it."""
+    return get_close_matches(name, known, n=1) or [each for each in known if name and each.startswith(name)][:1]
 
 
 def fault_in_words(error: Exception) -> str:

@@ -28,6 +28,7 @@ from shoal.job import Job
 from shoal.job.engines import ENGINES, LIMITED
 from shoal.models.table_columns import check_models
 from shoal.sources import Source, Table
+from shoal.sources.clean import nulled
 from shoal.spelling import named, setting
 from shoal.typing import Labels, Vector
 
@@ -243,8 +244,18 @@ def column_findings(schema: Schema, views: Mapping[str, ColumnView]) -> list[Fin
     """Return the findings about the prepared quasi-identifiers, except those that their settings resolve."""
     found = []
     for column in schema.quasi:
-        found += [finding for finding in findings_of(views[column.name]) if not _is_settled(finding, column)]
+        view = views[column.name]
+        about = [finding for finding in findings_of(view) if not _is_settled(finding, column)]
+        if column.settings.keep_zeros and any(finding.name in _OF_ZEROS for finding in about):
+            rest = replace(view, values=nulled(view.values, pc.equal(view.values, 0)))
+            again = {finding.name for finding in findings_of(rest)}
+            about = [finding for finding in about if finding.name not in _OF_ZEROS or finding.name in again]
+        found += about
     return found
+
+
+_OF_ZEROS = ("zeros", "missing-code")
+"""Findings that zeros which are kept apart may give rise to."""
 
 
 def _looked_through(schema: Schema) -> list[str]:
@@ -270,7 +281,8 @@ def _is_settled(finding: Finding, column: Column) -> bool:
     if finding.name in ("mixed-types", "numbers-as-text", "dates-as-text"):
         return column.settings.kind is not None or pa.types.is_dictionary(column.type)
     if finding.name in ("codes", "dates-as-numbers", "labelled-values"):
-        return column.settings.kind is not None or column.settings.is_true  # nothing is averaged
+        # Nothing is averaged.
+        return column.settings.kind is not None or column.settings.is_true or column.settings.hierarchy is not None
     return finding.name == "near-unique-text" and column.aggregate == "withhold"
 
 

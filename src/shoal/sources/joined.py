@@ -80,13 +80,11 @@ def joined(records: Table, link: str, others: Sequence[OfPersons]) -> tuple[Tabl
         found: dict[str, pa.ChunkedArray] = {}
         for table, places in sources:
             columns = table.load([name for name in names if name in table.names and name not in {*found, link}])
-            if places is None and link in names:
-                columns = columns.append_column(link, whom)
             rows = None if places is None else pa.array(places)
             found |= {
                 name: columns[name] if rows is None else columns[name].take(rows) for name in columns.column_names
             }
-        return pa.table({name: found[name] for name in names})
+        return pa.table({name: whom if name == link else found[name] for name in names})
 
     return replace(records, types=pa.schema(fields), labels=labels, _load=load), n_without
 
