@@ -278,8 +278,9 @@ def _sums(numbers: Vector, hinted: Labels) -> Labels:
     """Return the records whose number is the sum of all others, or of those above it back to the last such record."""
     if (numbers < 0).any():
         return np.empty(0, dtype=np.int64)
-    # What vanishes beside the largest number would make it the sum of itself and of nothing.
-    numbers = np.where(numbers > _VANISHING * numbers.max(), numbers, 0.0)
+    # In shares of the largest, so that no sum overflows. What vanishes beside it would make it the sum of nothing.
+    numbers = numbers / (numbers.max() or 1.0)
+    numbers = np.where(numbers > _VANISHING, numbers, 0.0)
     if np.count_nonzero(numbers) <= _SURELY_SUMMED:
         return np.empty(0, dtype=np.int64)
     is_hinted = np.zeros(len(numbers), dtype=bool)
