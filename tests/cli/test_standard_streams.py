@@ -95,9 +95,9 @@ def test_every_format_is_detected_by_its_first_bytes(ending, csv_file):
 
     assert detected.exit_code == given.exit_code == 0
     found = json.loads(detected.stdout)
-    assert f"(.{ending})" in found["said"][0]
+    assert f"(.{ending})" in found["notes"][0]
     assert found["records"] == json.loads(given.stdout)["records"] == 60
-    assert json.loads(given.stdout)["said"] == []
+    assert json.loads(given.stdout)["notes"] == []
 
 
 def test_the_release_has_the_format_that_is_asked_for(csv_file, in_folder):
