@@ -61,7 +61,8 @@ def test_lists_of_records_need_memory(people):
     done = shoal_command("audit", people, "--quasi-identifiers", "age", "-k", 2, "--memory", "1GB", "--list")
 
     assert done.exit_code == 2
-    assert "Single records and originals need all records in memory. Leave them out, or --memory." in done.stderr
+    assert "Single records, originals and linked records need all records in memory" in done.stderr
+    assert "Leave them out, or --memory." in done.stderr
 
 
 READING = {
@@ -80,6 +81,9 @@ READING = {
     "header_row": 2,
     "catalog": "labels.sas7bcat",
     "format": "csv",
+    "unit": "after",
+    "skip_rows": "1-3,300",
+    "skip_where": "age=21",
     "table": "people",
     "query": "SELECT 1",
 }
