@@ -9,7 +9,7 @@ from shell import ROLES, is_one_paragraph, people, shoal_command, write_csv
 
 import shoal
 from shoal.columns.schema import ColumnSettings, Roles
-from shoal.spelling import as_listed
+from shoal.spelling import as_listed, option_name
 from shoal.system import system
 
 FILES = {"release.csv", "release.csv.public.json", "release.csv.internal.json"}
@@ -96,6 +96,25 @@ def test_every_setting_of_a_column_reaches_the_job(tmp_path):
     assert job.columns["zip"].keep_zeros is True
 
 
+OF_PERSONS = [
+    {"subject": "name", "keep_link": "subject", "link_order": ("income",)},
+    {"key": "name"},
+]
+"""Roles of linked records and of a series, which exclude each other and households."""
+
+
+@pytest.mark.parametrize("given", OF_PERSONS, ids=["linked", "series"])
+def test_roles_of_persons_reach_the_job(csv_file, given):
+    options = [word for name, value in given.items() for word in (option_name(name), "".join(value))]
+    roles = ("--quasi-identifiers", "age,zip,sex", "--other", "income,diagnosis", *options)
+    result = anonymize(csv_file, "--save-job", csv_file.with_name("job.toml"), roles=roles)
+
+    assert result.exit_code == 0, result.output
+    assert shoal.Job.load(csv_file.with_name("job.toml")).roles == Roles(
+        quasi_identifiers=("age", "zip", "sex"), other=("income", "diagnosis"), **given
+    )
+
+
 def test_every_role_reaches_the_job(tmp_path):
     header, *records = people()
     homes = [[*row, i // 2, 1 + i % 3, i // 30] for i, row in enumerate(records)]
@@ -132,7 +151,7 @@ def test_every_role_reaches_the_job(tmp_path):
     result = anonymize(file, "-k", 3, roles=roles)
 
     assert result.exit_code == 0, result.output
-    assert set(given) == set(Roles.model_fields)
+    assert set(given).union(*OF_PERSONS) == set(Roles.model_fields)
     assert shoal.Job.load(tmp_path / "job.toml").roles == Roles(**given)
 
 
