@@ -167,7 +167,7 @@ def test_an_existing_table_is_replaced_only_with_force_and_atomically(store, mon
 def with_marks(*published):
     """Return a release of 400 people, some of whose columns are published; four share a word."""
     own = {name: [f"{name}-marked-{i % 100:04}" for i in range(400)] for name in ("kept", "withdrawn")}
-    people = pa.table({"age": [i // 4 for i in range(400)], **own})
+    people = pa.table({"age": [i // 20 for i in range(400)], **own})
     dropped = [name for name in own if name not in published]
     return shoal.anonymize(people, k=4, quasi_identifiers="age", other=published, identifiers=dropped, seed=1)
 
