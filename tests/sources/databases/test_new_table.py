@@ -232,19 +232,20 @@ def test_nothing_stays_in_the_log_of_sqlite_and_a_reader_that_holds_it_is_told_o
     monkeypatch.setattr(sqlite_module, "_WAIT", 50)
     sqlite.run("PRAGMA journal_mode = WAL")
     # In another process: locks of one process do not hold each other up.
-    reader = subprocess.Popen([sys.executable, "-c", READER, sqlite.address], stdin=-1, stdout=-1, text=True, bufsize=1)
-    reader.stdout.readline()
-    with_marks("kept", "withdrawn").write(sqlite.address, to_table="release")
-    withdrawn = marks(sqlite)
-    with_marks("kept").write(sqlite.address, to_table="release", force=True)
+    command = [sys.executable, "-c", READER, sqlite.address]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, bufsize=1) as reader:
+        reader.stdout.readline()
+        with_marks("kept", "withdrawn").write(sqlite.address, to_table="release")
+        withdrawn = marks(sqlite)
+        with_marks("kept").write(sqlite.address, to_table="release", force=True)
 
-    assert withdrawn >= 100
-    assert marks(sqlite) == 0
-    reader.stdin.write("\n")
-    assert [reader.stdout.readline(), reader.stdout.readline()] == ["[]\n", "[(40,)]\n"]
-    with pytest.warns(shoal.ShoalWarning, match=r"is open in another program, so that the table .* ends in -wal"):
-        with_marks().write(sqlite.address, to_table="release", force=True)
-    reader.communicate("\n")
+        assert withdrawn >= 100
+        assert marks(sqlite) == 0
+        reader.stdin.write("\n")
+        assert [reader.stdout.readline(), reader.stdout.readline()] == ["[]\n", "[(40,)]\n"]
+        with pytest.warns(shoal.ShoalWarning, match=r"is open in another program, so that the table .* ends in -wal"):
+            with_marks().write(sqlite.address, to_table="release", force=True)
+        reader.communicate("\n")
 
 
 def test_a_duckdb_file_that_changes_meanwhile_is_not_replaced(duck, monkeypatch):
