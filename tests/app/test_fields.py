@@ -190,7 +190,7 @@ def test_settings_that_only_a_job_could_say_are_said_on_pages(ready):
 
 
 def test_the_bound_the_json_and_the_manifest_of_a_release_are_asked_for(ready, folder):
-    ready.roles(sex="other")
+    ready.roles(sex="other", zip="other")
     page = ready.release(bound="cheap", json="report.json", manifest="kept.json")
 
     assert "Every record hides" in page

@@ -134,7 +134,7 @@ def test_a_child_ends_when_its_server_is_killed(tmp_path):
 
 
 def test_a_fault_of_a_child_shows_no_value(runs):
-    number = runs.start("records", "", 1, JOB, records=[1], files={"release": "x"})
+    number = runs.start("records", "", 1, JOB, records=[1], files={})
     found = wait(runs, number, LIMIT)
 
     assert found.outcome == "failed"

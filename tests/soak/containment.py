@@ -44,7 +44,7 @@ def draw_settings(rng, hierarchy):
         columns["born"] = {"precision": str(rng.choice(["month", "quarter", "year", "decade"]))}
     method = str(rng.choice(["auto", "mdav"]))
     settings = {"k": int(rng.integers(2, 7)), "method": method, "seed": int(rng.integers(1000))}
-    return {**settings, "columns": columns, "accept": ["missing-code"]}
+    return {**settings, "columns": columns, "accept": ["missing-code", "odd-records"]}
 
 
 def holds(name, text, value):

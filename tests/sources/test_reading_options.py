@@ -29,7 +29,7 @@ EFFECTS = {
     ("csv", "names"): ("a,b\nx,2\n", ["c", "d"]),
     ("csv", "thousands"): ("a;b\n1.234.567;2\n", "."),
     ("csv", "date_format"): ("a,b\n31.12.1980,2\n", "%d.%m.%Y"),
-    ("csv", "unit"): ("a,b\n12 kg,2\n", {"a": "after"}),
+    ("csv", "unit"): ("a,b\n12 kg,2\n", "after"),
     ("csv", "fields"): ("a,b\nNA,2\n", {"a": {"null_values": ["NA"]}}),
     ("ndjson", "encoding"): ('{"a": "é"}\n', "cp1252"),
     ("ndjson", "null_values"): ('{"a": "NA"}\n{"a": "x"}\n', ["NA"]),

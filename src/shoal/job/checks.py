@@ -246,6 +246,8 @@ def column_findings(schema: Schema, views: Mapping[str, ColumnView]) -> list[Fin
     for column in schema.quasi:
         view = views[column.name]
         about = [finding for finding in findings_of(view) if not _is_settled(finding, column)]
+        if column.name == schema.roles.weights:  # of strata sampled at different rates
+            about = [finding for finding in about if finding.name != "two-scales"]
         if column.settings.keep_zeros and any(finding.name in _OF_ZEROS for finding in about):
             rest = replace(view, values=nulled(view.values, pc.equal(view.values, 0)))
             again = {finding.name for finding in findings_of(rest)}

@@ -127,6 +127,7 @@ def _skipping(reading: Mapping[str, Any]) -> Reading:
 def planned(job: Job, table: Any, reading: Mapping[str, Any]) -> tuple[Schema, Frame]:
     """Return the schema and the DataFrame of a job, having checked what can be checked without reading records."""
     frame = frame_of(table, reading)
+    _check_frame(frame)
     Skipping(_skipping(reading), frame.columns)
     return check_spark_job(job, frame), frame
 
