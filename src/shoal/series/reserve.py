@@ -33,8 +33,8 @@ def expected_withheld(size: int, k: int, leaving: float) -> float:
 
     Examples
     --------
-    >>> round(expected_withheld(15, 10, 0.05), 6)
-    0.000032
+    >>> round(expected_withheld(13, 10, 0.05), 4)
+    0.0022
     """
     staying = 1 - leaving
     lost = sum(
