@@ -21,7 +21,8 @@ def test_fifty_clean_files_raise_no_alarm(tmp_path):
         path, held = office_file(tmp_path, seed)
 
         assert held == {}
-        assert shoal.inspect(path).findings == (), path.name
+        # Two people who are alike by chance are noted, not asked about.
+        assert {finding.name for finding in shoal.inspect(path).findings} <= {"double-records"}, path.name
 
 
 @pytest.mark.parametrize("name", ["census", "tarragona", "eia"])

@@ -111,7 +111,7 @@ def _with_unit(
     if n_named < _MOST * view.n_present and max(map(len, named)) == 1 and "".join(named).isalpha():
         return None  # house numbers
     is_read = pc.or_(pc.equal(units, ""), pc.is_in(units, value_set=pa.array([*named], pa.string())))
-    settings, covered = _as_numbers(view, pc.if_else(is_read, numbers, ""))
+    settings, covered = _as_numbers(view, pc.if_else(is_read, numbers, pa.repeat("", len(numbers))))
     if n_named <= _RARE * view.n_present or not covered.is_mostly(view) or len(named) > _MOST_UNITS:
         return None
     share = f"{view.share(covered.n_records)} of the records hold a number{_marks_in_words(settings)}"
