@@ -2,7 +2,7 @@
 
 The second table has the people of the first but 5 %, and 10 % newcomers; values as they were, or, for one person in
 five, one column as another person has it. Cells are made again, or kept in several ways, or by `after`.
-`shoal.measures.histories` runs the attacks.
+`shoal.measures.series_risk` runs the attacks.
 """
 
 import json
@@ -24,7 +24,7 @@ from problems import sample
 from shoal import datasets
 from shoal.arrays import standardize
 from shoal.incremental import join
-from shoal.measures.histories import OUT, Edition, recount_series
+from shoal.measures.series_risk import OUT, Edition, recount_series
 from shoal.methods import partition
 from shoal.typing import Labels, Matrix
 

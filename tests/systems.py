@@ -47,7 +47,7 @@ NOT_ON_WINDOWS = {
     "sources/test_clean.py": {"test_a_full_disk_is_named_as_the_reason": _LIMITS},
 }
 NOT_IN_WINE = {
-    "app/test_places.py": {
+    "app/test_folders.py": {
         "test_no_path_leaves_the_folder": _LINKS,
         "test_a_link_within_the_folder_is_followed": _LINKS,
         "test_links_that_leave_the_folder_are_not_listed": _LINKS,

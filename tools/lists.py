@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shoal.distribution import install
 from shoal.engines.blocks.limits import LIMITS
-from shoal.job.engines import ENGINES
+from shoal.job.engine_facts import ENGINES
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS
 from shoal.sources import DATABASES, KINDS, Reading

@@ -18,7 +18,7 @@ from shoal.auditing.attacks import Attack, attacks_on
 from shoal.columns.coarse.layout import gathered, written_names
 from shoal.columns.schema import Column, Kind, Role, Roles, Schema
 from shoal.constraints.constrained_cells import group
-from shoal.constraints.histories import Linking
+from shoal.constraints.linked_histories import Linking
 from shoal.errors import GuaranteeError
 from shoal.job import BoundEffort, Job, Order
 from shoal.measures.bound import Bound, lower_bound

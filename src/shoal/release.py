@@ -23,9 +23,9 @@ from shoal.columns.coarse import stand_ins
 from shoal.columns.schema import Role, Schema, as_names, as_settings
 from shoal.constraints.constrained_cells import group
 from shoal.constraints.constraints import constraints_of
-from shoal.constraints.histories import Histories, Linking, Plan, plan_of
 from shoal.constraints.joined_classes import joined_where_alike
 from shoal.constraints.linked_cells import Guards, linked_cells
+from shoal.constraints.linked_histories import Histories, Linking, Plan, plan_of
 from shoal.constraints.strata import strata_of
 from shoal.constraints.whole_classes import group_classes
 from shoal.engines.disk.disk_records import check_disk_job, execute_on_disk
@@ -36,8 +36,8 @@ from shoal.findings.column_receipt import receipts_of
 from shoal.in_memory import RecordsInMemory, TableMeasures
 from shoal.job import Job
 from shoal.job.checks import Prepared, check_late, check_link, prepared
-from shoal.measures.histories import OUT
 from shoal.measures.recount import recount
+from shoal.measures.series_risk import OUT
 from shoal.measures.table_loss import table_loss
 from shoal.measures.unchanged import nearly_identifying
 from shoal.methods.auto import SMALL
@@ -708,4 +708,4 @@ _MAKERS = {
     "disk": _Maker(_make_on_disk, _plan_on_disk),
     "spark": _Maker(_make_on_spark, _plan_on_spark),
 }
-"""The makers of releases, by the name of the engine in `shoal.job.engines`."""
+"""The makers of releases, by the name of the engine in `shoal.job.engine_facts`."""

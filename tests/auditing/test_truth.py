@@ -16,7 +16,7 @@ import pytest
 import shoal
 from shoal import datasets
 from shoal import release as releasing
-from shoal.columns.coarse.steps import Ends
+from shoal.columns.coarse.interval_ends import Ends
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.incremental.collection import begin
 from shoal.sources import read, write
@@ -311,7 +311,7 @@ def test_k_people_of_a_reference_table_are_where_a_published_interval_ends(name,
 @pytest.mark.parametrize("joined", [lambda number, persons, full, k: np.arange(len(full))])
 @pytest.mark.parametrize("quasi", ["age", "born"])
 def test_an_end_that_shows_fewer_than_k_people_is_not_released(monkeypatch, joined, quasi):
-    monkeypatch.setattr("shoal.columns.coarse.steps._joined", joined)
+    monkeypatch.setattr("shoal.columns.coarse.interval_ends._joined", joined)
     table = people().select(["age", "born"]).slice(0, 40)
 
     with pytest.raises(shoal.GuaranteeError, match="shows where fewer than 4 people are"):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.columns.coarse import Ranges, Sets, form_of
+from shoal.columns.coarse.interval_ends import grid_of
 from shoal.columns.coarse.sets import read_set, written_set
-from shoal.columns.coarse.steps import grid_of
 from shoal.columns.schema import ColumnSettings, Roles, Schema
 from shoal.errors import ParameterError, SchemaError
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from shoal import LDiversity, Stream
 from shoal.errors import FileError, InputError, ParameterError, SchemaError
 from shoal.job import SparkSettings
-from shoal.stream.flow import TupleError
 from shoal.stream.rules import Rules
 from shoal.stream.spark_query.plan import Plan, packed, unpacked
 from shoal.stream.spark_query.turn import Now, take_turn
+from shoal.stream.stream import TupleError
 from shoal.stream.stream_columns import Layout
 
 AT_ONCE = Now(-1, -1)

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from shoal import datasets, kernels
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError
 from shoal.models import LDiversity, TCloseness
-from shoal.stream import Reason, Stream, flow
+from shoal.stream import Reason, Stream
+from shoal.stream import stream as stream_module
 from stream_twin import Window as Twin
 
 
@@ -467,7 +468,7 @@ def test_a_cell_that_the_recount_finds_too_small_is_not_released(monkeypatch):
         sizes = np.array([2, 1]) if len(gone.sizes) == 1 else gone.sizes
         return SimpleNamespace(rows=gone.rows, sizes=sizes, side=gone.side, reasons=gone.reasons, kept=gone.kept)
 
-    monkeypatch.setattr(flow.Window, "push", cut_short)
+    monkeypatch.setattr(stream_module.Window, "push", cut_short)
     with pytest.raises(GuaranteeError, match="fewer than k=3"):
         stream.push(np.linspace(0, 1, 6)[:, None])
 
@@ -560,7 +561,7 @@ def test_a_range_of_any_finite_width_keeps_k_and_every_tuple(ends):
 
 def test_ranges_that_move_stay_finite_wherever_the_values_go():
     stream = Stream(2, delay=4, adapt=0.5)
-    one_epoch = flow.EPOCH // 2
+    one_epoch = stream_module.EPOCH // 2
     X = np.concatenate([np.tile([[-1.7e308], [-1.6e308]], (one_epoch, 1)), np.tile([[1.6e308], [1.7e308]], (6000, 1))])
     released = through(stream, X, range(1000, len(X), 1000))
 

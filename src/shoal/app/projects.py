@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from shoal.app.draft import Draft
+from shoal.app.folders import Folders
 from shoal.app.history import History, changes, summary
-from shoal.app.places import Places
 from shoal.app.runs import AppRun, Runs
 from shoal.errors import FileError, ParameterError, ShoalError
 from shoal.files import replacing, write_text
 from shoal.files.locks import hold, release
-from shoal.job.engines import ENGINES
+from shoal.job.engine_facts import ENGINES
 from shoal.passwords import scheme_of
 from shoal.sources import format_of
 from shoal.sources.source_stamps import Stamp
@@ -38,10 +38,10 @@ class Work:
     Parameters
     ----------
     folder : Path
-    places : Places
+    places : Folders
     """
 
-    def __init__(self, folder: Path, places: Places) -> None:
+    def __init__(self, folder: Path, places: Folders) -> None:
         self.id = folder.name
         self.places = places
         self.history = History(folder / "jobs")
@@ -188,12 +188,12 @@ class Works:
 
     Parameters
     ----------
-    places : Places
+    places : Folders
     state : Path
         The folder in which the app keeps its own files.
     """
 
-    def __init__(self, places: Places, state: Path) -> None:
+    def __init__(self, places: Folders, state: Path) -> None:
         self.places = places
         self._folder = state / "works" / hashlib.sha256(os.fsencode(places.root)).hexdigest()[:16]
         system.make_private_folder(self._folder, parents=True, exist_ok=True)

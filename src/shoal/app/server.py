@@ -16,10 +16,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal.app.folders import Folders
 from shoal.app.pages import columns, file, history, protection, release, running, start, trying
 from shoal.app.pages import look_closer as closer
 from shoal.app.pages.common import Services, posting, refused, showing
-from shoal.app.places import Places
 from shoal.app.projects import Works
 from shoal.app.security import Gate, Keys
 
@@ -41,7 +41,7 @@ def application(root: Path, state: Path, port: int, keys: Keys | None = None) ->
         Secrets of this run; new ones by default.
     """
     keys = keys or Keys()
-    places = Places(root, state)
+    places = Folders(root, state)
     works = Works(places, state)
 
     @asynccontextmanager

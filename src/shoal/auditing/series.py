@@ -12,8 +12,8 @@ from shoal.columns.equivalence import class_ids
 from shoal.columns.person_keys import key_texts, numbered
 from shoal.columns.value_hashes import words_of
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
-from shoal.measures.histories import Edition, SeriesVerdict, recount_series, told_of
 from shoal.measures.recount import Question
+from shoal.measures.series_risk import Edition, SeriesVerdict, recount_series, told_of
 from shoal.models import Model
 from shoal.series.cells_file import ENDING, CellsOfRelease
 from shoal.sources import Table, read

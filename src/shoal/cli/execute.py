@@ -11,9 +11,9 @@ from shoal.columns.schema import Role
 from shoal.errors import ParameterError
 from shoal.interrupts import report_what_is_written
 from shoal.job import Job
-from shoal.measures.histories import SeriesVerdict
 from shoal.measures.linked import Linked
 from shoal.measures.recount import Verdict
+from shoal.measures.series_risk import SeriesVerdict
 from shoal.output.release import Release
 from shoal.output.report.formatting import counted, percent
 from shoal.output.report.sentences import reached_in_words, rest_in_words

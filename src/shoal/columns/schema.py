@@ -21,7 +21,7 @@ from shoal.sources.clean import check_names
 from shoal.spelling import named, setting
 
 if TYPE_CHECKING:
-    from shoal.columns.coarse.steps import Calendar, Grid
+    from shoal.columns.coarse.interval_ends import Calendar, Grid
     from shoal.columns.hierarchy import Hierarchy
 
 

@@ -16,7 +16,7 @@ from shoal.aggregate import Cells
 from shoal.columns.equivalence import identity_codes
 from shoal.columns.schema import Schema
 from shoal.constraints.enforce import enforce
-from shoal.constraints.histories import UNLINKED, Histories
+from shoal.constraints.linked_histories import UNLINKED, Histories
 from shoal.constraints.merging import Excess, joined_until
 from shoal.constraints.strata import strata_of
 from shoal.constraints.subjects import k_subjects

@@ -25,7 +25,7 @@ from shoal.findings.numbers import codes_at
 from shoal.findings.roles import published_identifier
 from shoal.findings.rows import record_findings
 from shoal.job import Job
-from shoal.job.engines import ENGINES, LIMITED
+from shoal.job.engine_facts import ENGINES, LIMITED
 from shoal.models.table_columns import check_models
 from shoal.sources import Source, Table
 from shoal.sources.clean import nulled

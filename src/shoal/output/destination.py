@@ -14,7 +14,7 @@ from typing import Any
 from shoal.errors import FileError, ParameterError
 from shoal.files import check_free
 from shoal.job import Writing
-from shoal.job.engines import ENGINES, IN_MEMORY, beyond
+from shoal.job.engine_facts import ENGINES, IN_MEMORY, beyond
 from shoal.output.standard_output import StandardOutput
 from shoal.series.cells_file import ENDING
 from shoal.sources import format_of, output_format_of

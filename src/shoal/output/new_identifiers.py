@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.columns.value_hashes import mixed, record_hashes
-from shoal.constraints.histories import UNLINKED
+from shoal.constraints.linked_histories import UNLINKED
 from shoal.typing import Labels
 
 

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from shoal.aggregate import Cells
 from shoal.aggregate.contributors import Contribution, single_value_findings
 from shoal.columns.schema import Schema, as_names
-from shoal.constraints.histories import Linking
+from shoal.constraints.linked_histories import Linking
 from shoal.errors import ShoalWarning
 from shoal.findings import SINGLE_VALUES, Finding, ask
 from shoal.findings.column_receipt import ColumnReceipt
 from shoal.job import BoundEffort, Job, Order, Writing
 from shoal.job.checks import check_bound
-from shoal.job.engines import beyond
+from shoal.job.engine_facts import beyond
 from shoal.measures.bound import Bound
 from shoal.measures.ncp import Ncp
 from shoal.measures.recount import Columns, Verdict

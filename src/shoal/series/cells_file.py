@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from shoal.columns.value_hashes import mixed, words_of
 from shoal.errors import FileError
-from shoal.measures.histories import Edition, Told, Words
+from shoal.measures.series_risk import Edition, Told, Words
 from shoal.models.codes import Codes
 from shoal.typing import Labels
 

@@ -1,9 +1,9 @@
 """Continuing: which records of a table are published after earlier releases of the same people, and in which cells.
 
-People with the same class, or the same absence, in every earlier release are a group (`shoal.measures.histories` counts
-what that promises). A group whose present members are at least k, and who satisfy the models, is published with the
-values that its class had when its members were last seen; any other is withheld. Those who have been in no release form
-cells of their own.
+People with the same class, or the same absence, in every earlier release are a group (`shoal.measures.series_risk`
+counts what that promises). A group whose present members are at least k, and who satisfy the models, is published with
+the values that its class had when its members were last seen; any other is withheld. Those who have been in no release
+form cells of their own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from shoal.columns.value_hashes import words_of
 from shoal.constraints.strata import strata_columns
 from shoal.errors import GuaranteeError
 from shoal.job import Job
-from shoal.measures.histories import OUT, Told, Words
+from shoal.measures.series_risk import OUT, Told, Words
 from shoal.models import Model
 from shoal.models.l_diversity import LDiversity
 from shoal.series.cells_file import CellsOfRelease

@@ -20,8 +20,8 @@ from shoal.columns.value_hashes import words_of
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.job import Job
 from shoal.job.checks import Prepared
-from shoal.measures.histories import OUT, SeriesVerdict, Told, Words, recount_series, told_of
 from shoal.measures.recount import Columns
+from shoal.measures.series_risk import OUT, SeriesVerdict, Told, Words, recount_series, told_of
 from shoal.models.table_columns import HasColumns
 from shoal.series.cells_file import CellsOfRelease, keyed, keyed_words, new_secret
 from shoal.series.continuing import Continuation, Newcomers, continued, first

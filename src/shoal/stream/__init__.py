@@ -5,7 +5,7 @@ object to push batches through, `shoal.stream.pipe` the loop behind ``shoal stre
 same on Redis Streams, `shoal.stream.spark_query` the same as an operator of Spark.
 """
 
-from shoal.stream.flow import Reason, Stream
+from shoal.stream.stream import Reason, Stream
 from shoal.stream.summary import Summary
 
 __all__ = ["Reason", "Stream", "Summary"]

@@ -5,7 +5,7 @@ from typing import Any
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.spelling import setting
-from shoal.stream.flow import Stream
+from shoal.stream.stream import Stream
 
 _OF_A_RELEASE = (
     *("method", "objective", "scaling", "rho", "steer", "truthful", "intervals", "options"),

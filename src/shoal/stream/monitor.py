@@ -15,7 +15,7 @@ from threading import Thread
 from typing import Any
 
 from shoal.errors import ParameterError
-from shoal.stream.flow import Stream
+from shoal.stream.stream import Stream
 from shoal.stream.summary import Summary
 
 log = getLogger("shoal.stream")

@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from shoal.app.draft import Draft
+from shoal.app.folders import Folders
 from shoal.app.messages import message_of
-from shoal.app.places import Places
 from shoal.app.projects import StaleError, Work, Works
 from shoal.app.security import Keys
 from shoal.errors import ParameterError, ShoalError
@@ -46,7 +46,7 @@ class Services:
     """What handlers work with."""
 
     works: Works
-    places: Places
+    places: Folders
     keys: Keys
 
 

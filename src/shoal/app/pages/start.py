@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from shoal import datasets
 from shoal.app.draft import Draft
+from shoal.app.folders import Folders
 from shoal.app.pages.common import Form, parts_of, render
-from shoal.app.places import Places
 from shoal.app.projects import Work, Works
 from shoal.errors import FileError
 from shoal.sources import format_of, formats_in_words
@@ -43,7 +43,7 @@ def open_file(request: Request, form: Form) -> str:
     return f"/work/{begun(parts.works, parts.places, path).id}/file"
 
 
-def begun(works: Works, places: Places, path: str) -> Work:
+def begun(works: Works, places: Folders, path: str) -> Work:
     """Begin a piece of work with a file or a job file."""
     found = places.inside(path)
     if found.suffix.lower() == ".toml":
@@ -54,7 +54,7 @@ def begun(works: Works, places: Places, path: str) -> Work:
     return works.begin(Draft.model_validate({"input": {"path": places.relative(found)}}), f"opened {found.name}")
 
 
-def continued(works: Works, places: Places, path: str) -> Work:
+def continued(works: Works, places: Folders, path: str) -> Work:
     """Continue the newest piece of work with a file; begin one if there is none, or if it is a job file."""
     found = places.inside(path)
     return works.newest_with(places.relative(found)) or begun(works, places, path)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from shoal.columns.coarse.steps import calendar_of, grid_of
+from shoal.columns.coarse.interval_ends import calendar_of, grid_of
 from shoal.columns.equivalence import identity_codes
 from shoal.columns.hierarchy import Hierarchy, hierarchy_of
 from shoal.columns.prepare import is_present

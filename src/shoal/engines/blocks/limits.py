@@ -13,7 +13,7 @@ from shoal.columns.schema import Role, Schema
 from shoal.engines.blocks.block_records import check_column_names
 from shoal.job import Job
 from shoal.job.checks import check_job, check_late, check_memory
-from shoal.job.engines import beyond
+from shoal.job.engine_facts import beyond
 from shoal.methods import ALGORITHMS, algorithm_of
 from shoal.models import TCloseness
 

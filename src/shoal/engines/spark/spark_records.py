@@ -31,7 +31,7 @@ from shoal.engines.spark.spark_tables import CatalogueTable, Folder, digest_of
 from shoal.errors import FileError, GuaranteeError, ParameterError
 from shoal.files import replacing_all
 from shoal.job import Job, Order
-from shoal.job.engines import beyond
+from shoal.job.engine_facts import beyond
 from shoal.measures.recount import Verdict
 from shoal.output.destination import CatalogueAt, Destination, FolderAt
 from shoal.output.release import Release, Written

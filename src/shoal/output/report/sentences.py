@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.columns.aggregates import AGGREGATES
 from shoal.columns.schema import Column, Kind, Role, Schema
-from shoal.constraints.histories import Linking
+from shoal.constraints.linked_histories import Linking
 from shoal.job import Job
 from shoal.measures.recount import Verdict
 from shoal.output.report.formatting import counted, listed, lost, number, percent, shown

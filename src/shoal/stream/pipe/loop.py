@@ -19,12 +19,12 @@ from shoal.errors import InputError, ParameterError, ShoalError
 from shoal.interrupts import asking
 from shoal.stream import Stream, Summary
 from shoal.stream.batches import as_array
-from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
 from shoal.stream.pipe.ends import Checkpoint, PipeEnds
 from shoal.stream.pipe.lines import LINE, Bad, LineForm, LineReading, LineReason, Read, Reader, Writer
 from shoal.stream.pipe.sink import Sink
 from shoal.stream.pipe.source import TextSource
+from shoal.stream.stream import TupleError
 
 LONGEST = 1 << 24
 """Longer lines are rejected; without a limit a missing line break would fill the memory."""

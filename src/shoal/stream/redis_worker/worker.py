@@ -18,7 +18,6 @@ from shoal.errors import InputError, OutageError, ParameterError, ShoalError
 from shoal.job import RedisSettings
 from shoal.stream import Stream
 from shoal.stream.batches import as_binary, one_batch
-from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
 from shoal.stream.pipe.lines import Bad, LineForm, LineReading, LineReason, Read, Reader, Writer
 from shoal.stream.pipe.loop import LONGEST
@@ -27,6 +26,7 @@ from shoal.stream.redis_worker.redis_keys import ID, STEP_BYTES, RedisKeys
 from shoal.stream.redis_worker.replies import ChangedError, FencedError, redis_errors
 from shoal.stream.redis_worker.source import StreamCounts, after, as_pair
 from shoal.stream.state_fields import StateFields, Store
+from shoal.stream.stream import TupleError
 
 if TYPE_CHECKING:
     from redis import Redis

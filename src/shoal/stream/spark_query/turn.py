@@ -13,10 +13,10 @@ import pyarrow as pa
 from shoal.errors import ParameterError, SchemaError
 from shoal.spelling import setting
 from shoal.stream.batches import no_rows, one_batch, together
-from shoal.stream.flow import Reason, Stream, TupleError
 from shoal.stream.rules import Rules
 from shoal.stream.spark_query.plan import Plan, in_published_order
 from shoal.stream.state_fields import Fields, StateFields, Store
+from shoal.stream.stream import Reason, Stream, TupleError
 from shoal.stream.summary import Summary
 
 STORE = Store(

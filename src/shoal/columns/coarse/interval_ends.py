@@ -1,4 +1,4 @@
-"""Grid: where the published intervals of a numeric column end; and the same for the periods of dates.
+"""Interval ends: where the published intervals of a numeric column end; and the same for the periods of dates.
 
 Ends are rounded outwards to multiples of a step, so that they do not show the lowest and the highest value of single
 persons. The proposed step is the smallest of 1, 2, 5, 10, 20, 50, ... times the grain of the data (what all values are

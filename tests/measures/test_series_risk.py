@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shoal import GuaranteeError, LDiversity, ParameterError, SchemaError, audit_series, partition
 from shoal.incremental import join
-from shoal.measures.histories import OUT, Edition, Told, recount_series
+from shoal.measures.series_risk import OUT, Edition, Told, recount_series
 from shoal.models import TCloseness, encode
 
 K = 3

@@ -1,4 +1,4 @@
-"""Places: the folder below which files are read and written, and the private folder for uploads.
+"""Folders: the folder below which files are read and written, and the private folder for uploads.
 
 No path leaves them, neither by `..` nor by a link.
 """
@@ -29,7 +29,7 @@ class FolderList(NamedTuple):
     n_more: int
 
 
-class Places:
+class Folders:
     """Where files may be read and written.
 
     Parameters

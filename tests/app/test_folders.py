@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from shoal.app.places import Places
+from shoal.app.folders import Folders
 from shoal.errors import FileError
 from shoal.system import system
 
@@ -16,7 +16,7 @@ def places(tmp_path):
     (root / "sub" / "more.parquet").write_text("")
     (root / "note.md").write_text("")
     (tmp_path / "outside.csv").write_text("a\n1\n")
-    found = Places(root, tmp_path / "state")
+    found = Folders(root, tmp_path / "state")
     yield found
     found.close()
 
@@ -54,7 +54,7 @@ def test_links_that_leave_the_folder_are_not_listed(places):
 
 def test_an_upload_is_readable_by_its_owner_alone_and_removed_at_the_end(tmp_path):
     (tmp_path / "data").mkdir()
-    places = Places(tmp_path / "data", tmp_path / "state")
+    places = Folders(tmp_path / "data", tmp_path / "state")
     path = places.keep("../../evil name.csv", io.BytesIO(b"a\n1\n"))
 
     assert path.is_relative_to(places.uploads)
@@ -67,10 +67,10 @@ def test_an_upload_is_readable_by_its_owner_alone_and_removed_at_the_end(tmp_pat
 
 
 def test_uploads_of_an_app_that_was_killed_are_removed_at_the_next_start(places, tmp_path):
-    old = Places(places.root, tmp_path / "other")
+    old = Folders(places.root, tmp_path / "other")
     path = old.keep("a.csv", io.BytesIO(b"a\n"))
     os.close(old._lock)  # as the system does when a process ends
-    again = Places(places.root, tmp_path / "other")
+    again = Folders(places.root, tmp_path / "other")
 
     assert not path.exists()
     again.close()
