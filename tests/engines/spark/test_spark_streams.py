@@ -307,10 +307,19 @@ def test_another_state_store_is_refused(streaming, source):
         streaming.conf.set(PROVIDER, ROCKSDB)
 
 
-def test_a_missing_protobuf_is_asked_for(streaming, source, monkeypatch):
-    monkeypatch.setitem(sys.modules, "google.protobuf", None)
-    with pytest.raises(ParameterError, match=r"needs protobuf .* which is not installed: pip install"):
+@pytest.mark.parametrize(("module", "name"), [("google.protobuf", "protobuf"), ("pandas", "pandas")])
+def test_a_missing_package_of_spark_is_asked_for(streaming, source, monkeypatch, module, name):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ParameterError, match=rf"needs {name} .* which is not installed: pip install"):
         shoal.spark.stream(events(streaming, source).drop("codes", "at"), **OPTIONS)
+
+
+def test_a_spark_without_the_operator_is_refused(streaming, source, monkeypatch):
+    frame = events(streaming, source).drop("codes", "at")
+    has_it = next(each for each in type(frame.groupBy()).__mro__ if "transformWithState" in vars(each))
+    monkeypatch.delattr(has_it, "transformWithState")
+    with pytest.raises(ParameterError, match=r"needs the operator transformWithState of PySpark 4\.1 or newer: pip"):
+        shoal.spark.stream(frame, **OPTIONS)
 
 
 def test_a_folder_that_is_no_checkpoint_is_refused(streaming, source):

@@ -11,7 +11,7 @@ import pyarrow as pa
 from shoal import kernels
 from shoal.distribution import install, optional, versions
 from shoal.engines.spark.sessions import check_versions, speaking, this_interpreter
-from shoal.engines.spark.spark_frames import Frame, check_names, spark_schema, tables
+from shoal.engines.spark.spark_frames import Frame, check_names, spark_schema, tables, types_of
 from shoal.errors import ParameterError, SchemaError, did_you_mean, without_values
 from shoal.job import SparkSettings
 from shoal.spelling import setting
@@ -75,10 +75,9 @@ def output_schema(plan: Plan) -> pa.Schema:
 
 def _plan(frame: Frame, rules: Rules, split: SparkSettings) -> Plan:
     """Return the plan, or raise if the rules do not fit the columns of the DataFrame."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     try:
-        types = to_arrow_schema(frame.schema, timezone="UTC")
+        with speaking():
+            types = types_of(frame.sparkSession.createDataFrame([], frame.schema))
     except Exception as error:
         raise SchemaError(f"A column has a type that Spark cannot pass to Python: {error}") from None
     _check_split(frame, rules, split)
