@@ -165,6 +165,40 @@ def test_broken_records_are_counted_and_placed_but_not_shown(file):
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
+@pytest.mark.parametrize("title", ["Office of statistics", "Office of statistics;;", "sep=;", "2024;;;"])
+def test_a_header_below_titles_is_proposed_and_read_when_named(file, title):
+    people = "".join(f"{i};x{i % 3};{i}\n" for i in range(30))
+    path = file(f"{title}\r\n\nid;group;size\n{people}")
+    with pytest.raises(FileError, match="If line 3 is the header, give header_row=3") as caught:
+        read(path)
+    table = read(path, header_row=3)
+
+    assert "statistics" not in str(caught.value)
+    assert table.names == ("id", "group", "size")
+    assert table.n_records == 30
+    assert table.receipt.found.delimiter == ";"
+    assert read(path, header_row=3, names=["a", "b", "c"]).arrow["a"].to_pylist() == [*range(30)]
+
+
+def test_a_header_that_is_not_there_is_refused_and_a_title_asked_about(file):
+    with pytest.raises(FileError, match=r"header_row=9 is given, but 'people\.csv' has 3 lines"):
+        read(file("a,b\n1,2\n3,4\n"), header_row=9)
+    with pytest.raises(FileError, match=r"most lines below have several.*header=True"):
+        read(file("streets of the town\nstreet,town\n" + "Elm Street,Ulm\n" * 9))
+
+
+def test_notes_below_the_records_are_left_out_by_their_numbers(file):
+    path = file("People\na;b\n" + "1;2\n" * 5 + "Source: office\n1;2\nend;of;file\n")
+    with pytest.raises(FileError, match=r'line\(s\) 8, 10\. .*skip_rows="6,8"') as caught:
+        read(path, header_row=2)
+    table = read(path, header_row=2, skip_rows="6,8")
+
+    assert "Source" not in str(caught.value)
+    assert table.arrow["a"].to_pylist() == [1] * 6
+    assert table.receipt.left_out.tolist() == [5, 7]
+    assert read(path, header_row=2, skip_rows="1,6,8").n_records == 5
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [('a,b\n1,"SECRET\n2,3\n', 2), ('a,b\n1,x\n1,5" SECRET\n', 3), ('a,b\n1,"x"SECRET"\n2,"y"\n', 2), ('a,b\n1,"', 2)],

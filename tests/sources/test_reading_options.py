@@ -26,6 +26,7 @@ EFFECTS = {
     ("csv", "quote"): ("a,b\n'x,y',2\n", "'"),
     ("csv", "null_values"): ("a,b\nNA,2\n", ["NA"]),
     ("csv", "header"): ("a,1\nx,2\n", True),
+    ("csv", "header_row"): ("People;\na;b\n1;2\n", 2),
     ("csv", "names"): ("a,b\nx,2\n", ["c", "d"]),
     ("csv", "thousands"): ("a;b\n1.234.567;2\n", "."),
     ("csv", "date_format"): ("a,b\n31.12.1980,2\n", "%d.%m.%Y"),
@@ -140,7 +141,7 @@ def test_a_receipt_names_the_format_and_the_encoding_that_a_file_says(tmp_path):
     [
         ({"delimeter": ";"}, "There is no key 'delimeter'. Did you mean 'delimiter'"),
         ({"quote": "''"}, "quote cannot be used: it should be one ASCII character"),
-        ({"header_row": 1.5}, "header_row cannot be given for a .csv file"),
+        ({"sheet": "People"}, "sheet cannot be given for a .csv file"),
         ({"fields": {"born": {"decimal": ";"}}}, "fields.born.decimal cannot be used: it should be '.' or ','"),
         ({"date_format": "%d.%m."}, "date_format cannot be used: '%d.%m.' has no year"),
     ],

@@ -6,6 +6,7 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -15,9 +16,11 @@ from shoal.sources.clean import check_flat, check_names, check_texts, check_want
 from shoal.sources.csv_dialect import (
     DELIMITERS,
     Piece,
+    after_lines,
     as_utf8,
     check_header,
     find_delimiter,
+    likely_header,
     lines_of_records,
     pieces,
     records,
@@ -25,7 +28,7 @@ from shoal.sources.csv_dialect import (
 )
 from shoal.sources.csv_types import Types, TypesFound, infer
 from shoal.sources.format import About, Content, Format, InParts, Parts, one_part
-from shoal.sources.left_out import Skipping
+from shoal.sources.left_out import Skipping, all_skipped, are_skipped
 from shoal.sources.reading import FieldReading, Reading, Receipt
 from shoal.sources.unpacking import archived_endings, packed, packed_endings, unpacked
 from shoal.spelling import setting
@@ -71,7 +74,9 @@ def open_csv(path: Path, reading: Reading) -> "CsvFile":
     """Return a file whose dialect is known, from its beginning."""
     quote = '"' if reading.quote is None else reading.quote
     encoding = reading.encoding or "utf-8"
-    text = sample(next(as_utf8(unpacked(path, reading.max_unpacked_gb), encoding, path.name), b""), path.name)
+    above = 0 if reading.header_row is None else reading.header_row - 1
+    blocks = as_utf8(unpacked(path, reading.max_unpacked_gb), encoding, path.name)
+    text = sample(next(after_lines(blocks, above, path.name), b""), path.name)
     if not text.strip():
         raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
     delimiter = reading.delimiter or find_delimiter(text, quote)
@@ -83,7 +88,7 @@ def open_csv(path: Path, reading: Reading) -> "CsvFile":
     names = _names(text, delimiter, quote, path.name, reading)
     whole_file = reading.of_all.model_copy(update={"null_values": None, **({"decimal": "."} if is_pointed else {})})
     return CsvFile(
-        *(path, delimiter, encoding, quote, names, has_header),
+        *(path, delimiter, encoding, quote, names, has_header, above + 1),
         *(reading, whole_file, reading.of_columns(names)),
     )
 
@@ -120,6 +125,8 @@ class CsvFile:
     quote: str
     names: tuple[str, ...]
     has_header: bool
+    first_line: int
+    """Number of the first line that is read, from 1."""
     given: Reading
     whole_file: FieldReading
     """How the fields of all columns are read, if they have no settings of their own."""
@@ -143,6 +150,8 @@ class CsvFile:
     def texts(self, wanted: Sequence[str], at_once: int = _AT_ONCE, longest: int | None = None) -> Iterator[pa.Table]:
         """Yield columns of text, of about `at_once` bytes of the file at a time.
 
+        Records that are left out by their numbers may have any number of fields; they are yielded without values.
+
         Raises
         ------
         FileError
@@ -150,21 +159,26 @@ class CsvFile:
             match the encoding or a record has more than `longest` bytes, when this is met.
         """
         blocks = as_utf8(unpacked(self.path, self.given.max_unpacked_gb, at_once), self.encoding, self.path.name)
-        broken, is_first = _Broken(), True
-        for piece in pieces(blocks, self.quote, self.delimiter, self.path.name, longest):
+        above = self.first_line - 1
+        blocks = after_lines(blocks, above, self.path.name)
+        broken, is_first, n_seen = _Broken(), True, -1 if self.has_header else 0
+        for piece in pieces(blocks, self.quote, self.delimiter, self.path.name, longest, above):
             if is_first:
                 piece = piece.without_empty_lines()
             if not piece.raw:
                 continue
-            table = self._split(piece, wanted, broken)
+            table, odd = self._split(piece, wanted)
+            broken.add(piece, self.quote, n_seen, odd, self.given.skip_rows)
+            if odd and not broken.n_records:
+                table = _with_gaps(table, [number - 1 for number, _ in odd])
             if not broken.n_records:
                 yield table.slice(1 if self.has_header and is_first else 0)
-            is_first = False
+            is_first, n_seen = False, n_seen + table.num_rows
         if broken.n_records:
-            raise broken.error(self.path.name, len(self.names))
+            raise broken.error(self.path.name, len(self.names), self.given.skip_rows)
 
-    def _split(self, piece: Piece, wanted: Sequence[str], broken: "_Broken") -> pa.Table:
-        """Split records on all cores; note those that have too many or too few fields."""
+    def _split(self, piece: Piece, wanted: Sequence[str]) -> tuple[pa.Table, list[tuple[int, int]]]:
+        """Split records on all cores; return also the numbers and widths of those with too many or too few fields."""
         block = 1 << 20
         while True:
             n_broken = 0
@@ -184,11 +198,10 @@ class CsvFile:
                     ) from None
                 block = min(block * 8, _MOST_BLOCK)
                 continue
+            rows: list[tuple[int, int]] = []
             if n_broken:  # read again on one thread to find which they are
-                rows: list[tuple[int, int]] = []
                 self._parse(piece, wanted, block, partial(_note_row, rows), threads=False)
-                broken.add(piece, self.quote, rows)
-            return table
+            return table, rows
 
     def _parse(self, piece: Piece, wanted: Sequence[str], block: int, invalid: Any, *, threads: bool) -> pa.Table:
         return pyarrow.csv.read_csv(
@@ -219,29 +232,45 @@ def _note_row(rows: list[tuple[int, int]], row: Any) -> str:
     return "skip"
 
 
+def _with_gaps(table: pa.Table, places: list[int]) -> pa.Table:
+    """Return a table with records without values at some places."""
+    is_gap = np.zeros(table.num_rows + len(places), dtype=bool)
+    is_gap[places] = True
+    return table.take(pa.array(np.cumsum(~is_gap) - 1, mask=is_gap))
+
+
 class _Broken:
-    """Records that do not have as many fields as the first line."""
+    """Records that do not have as many fields as the header and are not left out."""
 
     def __init__(self) -> None:
         self.n_records = 0
         self._lines: list[int] = []
+        self._numbers: list[int] = []
         self._widths: set[int] = set()
 
-    def add(self, piece: Piece, quote: str, rows: list[tuple[int, int]]) -> None:
-        """Take the numbers and widths of such records of a piece."""
+    def add(self, piece: Piece, quote: str, before: int, rows: list[tuple[int, int]], skipped: str | None) -> None:
+        """Take the numbers and widths of such records of a piece; `before` records come before it."""
+        if not rows:
+            return
+        left_out = are_skipped(skipped, [before + number for number, _ in rows])
+        rows = [row for row, is_left_out in zip(rows, left_out, strict=True) if not is_left_out]
         self.n_records += len(rows)
         self._widths.update(width for _, width in rows)
         numbers = [number for number, _ in rows[: _SHOWN - len(self._lines)]]
         self._lines += [piece.line + line for line in lines_of_records(piece.raw, quote, numbers)]
+        self._numbers += [before + number for number in numbers]
 
-    def error(self, path: str, n_fields: int) -> FileError:
+    def error(self, path: str, n_fields: int, skipped: str | None) -> FileError:
         """Return the error that names them."""
-        more = f" and {self.n_records - len(self._lines)} more" if self.n_records > len(self._lines) else ""
+        is_all = self.n_records == len(self._lines)
+        more = "" if is_all else f" and {self.n_records - len(self._lines)} more"
+        rows = all_skipped(skipped, self._numbers)
+        leave_out = f" leave them out with {setting('skip_rows', rows)}," if is_all else ""
         return FileError(
-            f"{self.n_records} records of {path!r} do not have {n_fields} fields, as the first line has, but "
+            f"{self.n_records} records of {path!r} do not have {n_fields} fields, as the header has, but "
             f"{' or '.join(map(str, sorted(self._widths)[:_SHOWN]))}: line(s) "
-            f"{', '.join(map(str, self._lines))}{more}. Correct these lines (a delimiter within a field needs quotes), "
-            f"or give {setting('delimiter')} or {setting('quote')}."
+            f"{', '.join(map(str, self._lines))}{more}. Correct these lines (a delimiter within a field needs quotes),"
+            f"{leave_out} or give {setting('delimiter')} or {setting('quote')}."
         )
 
 
@@ -251,18 +280,22 @@ def _has_header(reading: Reading) -> bool:
             f"{setting('header', False)} means that the file has no header line; then {setting('names', [...])} must "
             "name its columns."
         )
-    return bool(reading.header) if reading.names else True
+    return bool(reading.header or reading.header_row) if reading.names else True
 
 
 def _names(text: str, delimiter: str, quote: str, path: str, reading: Reading) -> tuple[str, ...]:
     """Return the column names, given or read from the header."""
     first, names = next(iter(records(text, delimiter, quote)), []), reading.names
     if not names:
-        check_header(first, path, trusted=bool(reading.header))
+        line = reading.header_row or 1
+        # A line that was named is the header; only what it cannot be is refused.
+        likely = None if reading.header_row else likely_header(text, quote)
+        check_header(first, path, trusted=bool(reading.header or reading.header_row), line=line, likely=likely)
         return tuple(first)
     if len(names) != len(first):
         raise ParameterError(
-            f"{setting('names')} gives {len(names)} names, but the first line of {path!r} has {len(first)} fields."
+            f"{setting('names')} gives {len(names)} names, but the first line of {path!r} that is read has "
+            f"{len(first)} fields."
         )
     check_names(names)
     return names
@@ -327,8 +360,8 @@ def _content(lines: pa.LargeStringArray) -> memoryview:
 _ENDINGS = (".csv", ".tsv", ".txt")
 _OPTIONS = frozenset(
     {
-        *("delimiter", "encoding", "decimal", "quote", "null_values", "header", "names", "thousands", "date_format"),
-        *("unit", "fields", "max_unpacked_gb"),
+        *("delimiter", "encoding", "decimal", "quote", "null_values", "header", "header_row", "names", "thousands"),
+        *("date_format", "unit", "fields", "max_unpacked_gb"),
     }
 )
 CSV = Format(

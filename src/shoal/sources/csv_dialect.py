@@ -23,6 +23,7 @@ from shoal.spelling import setting
 DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE = 1 << 20
 _N_RECORDS = 200
+_LOOKED_AT, _NEARLY_ALL = 50, 0.8  # lines that may be the header; share of the lines below that have as many fields
 _NUMBER_OR_DATE = re.compile(r"\s*([-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?|\d{4}-\d\d-\d\d.*)\s*", re.DOTALL)
 
 
@@ -96,14 +97,60 @@ def records(text: str, delimiter: str, quote: str) -> list[list[str]]:
     return found
 
 
-def check_header(names: Sequence[str], path: str, trusted: bool) -> None:
-    """Raise if the first line is not a header, without showing its content."""
+def after_lines(blocks: Iterable[bytes], n_lines: int, path: str) -> Iterator[bytes]:
+    """Yield the blocks of a text without its first lines: those above the header."""
+    left, end = n_lines, b"\n"
+    for number, block in enumerate(blocks):
+        if number == 0 and b"\n" not in block:
+            end = b"\r"
+        at = 0
+        while left and (found := block.find(end, at)) >= 0:
+            at, left = found + 1, left - 1
+        if not left and at < len(block):
+            yield block[at:]
+    if left:
+        raise FileError(
+            f"{setting('header_row', n_lines + 1)} is given, but {path!r} has {n_lines - left:,} lines. Give the "
+            "number of the line that names the columns, counted from 1."
+        )
+
+
+def likely_header(text: str, quote: str) -> int | None:
+    """Return the first line that could name the columns of nearly all lines below it, counted from 1."""
+    lines = text.splitlines()[: _LOOKED_AT + _N_RECORDS]
+    best, found = 0.0, None
+    for delimiter in DELIMITERS:
+        split = [next(iter(records(line, delimiter, quote)), []) for line in lines]
+        for number, names in enumerate(split[:_LOOKED_AT], 1):
+            below = [len(record) for record in split[number:] if record]
+            if len(names) < 2 or not below or not _could_name(names):
+                continue
+            share = below.count(len(names)) / len(below)
+            if share >= _NEARLY_ALL and (len(names) - 1) * share > best:
+                best, found = (len(names) - 1) * share, number
+                break
+    return found
+
+
+def _could_name(names: Sequence[str]) -> bool:
+    return all(name.strip() and not _NUMBER_OR_DATE.fullmatch(name) for name in names)
+
+
+def check_header(names: Sequence[str], path: str, trusted: bool, line: int = 1, likely: int | None = None) -> None:
+    """Raise if a line is not a header, without showing its content; `likely` is one that could be."""
+    which = f"{'The first line' if line == 1 else f'Line {line}'} of {path!r}"
+    below = f"If line {likely} is the header, give {setting('header_row', likely)}. " if (likely or 0) > line else ""
+    replacing = f"{setting('names', [...])} (with {setting('header', True)} to replace the line by them)"
     empty = [i for i, name in enumerate(names, 1) if not name.strip()]
     if empty:
         raise FileError(
-            f"The first line of {path!r} leaves column(s) {listed(empty, 5)} without a name. Write a header line with "
-            f"a name for each column, or give {setting('names', [...])} (with {setting('header', True)} to replace the "
-            "first line by them)."
+            f"{which} leaves column(s) {listed(empty, 5)} without a name. {below}Write a header line with a name for "
+            f"each column, or give {replacing}."
+        )
+    if len(names) == 1 and below and not trusted:
+        raise FileError(
+            f"{which} has one field, and most lines below have several, as below a title. {below}If the file has one "
+            f"column, give {setting('header', True)}."
         )
     if trusted:
         check_names(names)
@@ -111,16 +158,15 @@ def check_header(names: Sequence[str], path: str, trusted: bool) -> None:
     alike = [i for i, name in enumerate(names, 1) if first[name] != i]
     if alike:
         raise FileError(
-            f"The first line of {path!r} gives column(s) {listed(alike, 5)} the name of an earlier column. Write a "
-            f"header line with a different name for each column, or give {setting('names', [...])} (with "
-            f"{setting('header', True)} to replace the first line by them)."
+            f"{which} gives column(s) {listed(alike, 5)} the name of an earlier column. Write a header line with a "
+            f"different name for each column, or give {replacing}."
         )
     records_like = [i for i, name in enumerate(names, 1) if _NUMBER_OR_DATE.fullmatch(name)]
     if records_like and not trusted:
         raise FileError(
-            f"The first line of {path!r} looks like a record, not like a header: column(s) {listed(records_like, 5)} "
-            f"hold a number or a date. If it is a header, give {setting('header', True)}; if the file has no header, "
-            f"give {setting('names', [...])}."
+            f"{which} looks like a record, not like a header: column(s) {listed(records_like, 5)} hold a number or a "
+            f"date. {below}If it is a header, give {setting('header', True)}; if the file has no header, give "
+            f"{setting('names', [...])}."
         )
 
 
@@ -140,9 +186,9 @@ class Piece(NamedTuple):
 
 
 def pieces(
-    blocks: Iterable[bytes], quote: str, delimiter: str, path: str, longest: int | None = None
+    blocks: Iterable[bytes], quote: str, delimiter: str, path: str, longest: int | None = None, line: int = 0
 ) -> Iterator[Piece]:
-    """Yield the records of a file, as many at a time as end in a block.
+    """Yield the records of a file, as many at a time as end in a block; `line` lines are above them.
 
     Raises
     ------
@@ -150,7 +196,7 @@ def pieces(
         If a quote opens or closes in the middle of a field: it would silently merge the records that follow into one
         field. Or if a record has more than `longest` bytes.
     """
-    rest, line = b"", 0
+    rest = b""
     for block in chain(blocks, [b""]):
         raw = rest + block
         quotes = _positions(raw, quote)

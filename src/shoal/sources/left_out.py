@@ -111,6 +111,18 @@ def all_skipped(rows: str | None, more: Sequence[int | str]) -> str:
     return Reading(skip_rows=[*([rows] if rows else []), *more]).skip_rows or ""
 
 
+def are_skipped(rows: str | None, numbers: Sequence[int]) -> list[bool]:
+    """Return which numbers of records are to be left out.
+
+    Examples
+    --------
+    >>> are_skipped("1-3,9", [2, 4, 9])
+    [True, False, True]
+    """
+    ends = _ends(rows)
+    return [bool(((ends[:, 0] <= number) & (number <= ends[:, 1])).any()) for number in numbers]
+
+
 def without_positions(what: str) -> ParameterError:
     """Return the refusal of numbers of records for a source whose records have no order."""
     return ParameterError(

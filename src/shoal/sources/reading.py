@@ -222,7 +222,10 @@ class Reading(Settings):
     fill_keys: bool | None = Field(None, description="keys that some lines of an NDJSON file lack are missing values")
     sheet: str | None = Field(None, description="sheet of an Excel workbook; by default its only visible one")
     header_row: Whole | None = Field(
-        None, ge=1, description="row of a sheet that names the columns, as Excel counts; rows above it are not read"
+        None,
+        ge=1,
+        description="line of a CSV file, or row of a sheet as Excel counts, that names the columns; what is above it "
+        "is not read",
     )
     catalog: FilePath | None = Field(None, description="catalogue (.sas7bcat) with the labels of a SAS file")
     format: str | None = Field(
