@@ -58,7 +58,7 @@ def main():
             f"research{year}.parquet",
             k=20,
             quasi_identifiers=COLUMNS,
-            columns={"born": {"round": 0}, "children": {"round": 1}, "income": {"round": -2}},
+            columns={"born": {"round": -1}, "children": {"round": 0}, "income": {"round": -2}},  # coarser
             after=[research[-1], *public],
             reserve=0.1,
             seed=year,

@@ -468,8 +468,8 @@ def _cells_of_series(
     size = job.k if job.reserve is None else cell_size(job.k, job.reserve, job.may_withhold)
     smallest = min(int(np.bincount(strata_of(part, schema, job.k)[0]).min()), len(new))
     size = min(size, smallest)  # no reserve where a stratum has none
-    if start.classes is not None:
-        classes = np.unique(start.classes[new], return_inverse=True)[1].reshape(-1)
+    if start.groups is not None:
+        classes = np.unique(start.groups[new], return_inverse=True)[1].reshape(-1)
         given = {name: value for name, value in settings.items() if name not in ("steering", "objective")}
         cells = group_classes(part, schema, of_new, size, classes, job.method, job.seed, whole=whole, **given)
     else:

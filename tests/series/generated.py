@@ -48,43 +48,72 @@ def tables(number, n_editions=3):
 
 
 ROLES = {"quasi_identifiers": ["age", "group"], "confidential": ["diagnosis"], "key": "id"}
+NAMES = ROLES["quasi_identifiers"]
+
+
+def settings(number):
+    """Return the settings of the columns of research files and versions: often so coarse that classes look alike."""
+    rng = np.random.default_rng(1_000 + number)
+    research = [{}, {"age": {"round": -1}}, {"age": {"kind": "nominal"}}, {"age": {"aggregate": "median"}}]
+    version = [{}, {"age": {"round": -1}}, {"age": {"kind": "nominal"}}, {"age": {"round": -2}}]
+    return research[rng.integers(4)], version[rng.integers(4)]
 
 
 def series(number, leavers):
-    """Return the releases of a series, and the originals of their records."""
-    given = tables(number)
+    """Return the research files and versions of a series, and the originals of their records."""
     models = [shoal.LDiversity("diagnosis", l=L)]
-    releases, people = [], []
-    for table in given:
-        later = {"after": releases, "may_withhold": 1.0, "leavers": leavers} if releases else {"reserve": 0.05}
+    of_research, of_version = settings(number)
+    research, versions, people = [], [], []
+    for table in tables(number):
+        later = {"may_withhold": 1.0, "leavers": leavers} if research else {"reserve": 0.05}
+        asked = {"models": models, "seed": number, **later}
         try:
-            release = shoal.anonymize(table, k=K, models=models, seed=number, **ROLES, **later)
+            release = shoal.anonymize(table, k=K, after=research, columns=of_research, **ROLES, **asked)
         except shoal.ShoalError as error:
-            if "recount" in str(error):  # which finds nothing where cells are made as they should be
-                raise
+            refuse_recount(error)
             break
+        research.append(release)
         people.append(table.take(pa.array(release.series.plan.records)))
-        releases.append(release)
-    return releases, people
+        later = {"may_withhold": 1.0, "leavers": leavers} if any(versions) else {}
+        asked = {"models": models, "seed": number, **later}
+        roles = {name: given for name, given in ROLES.items() if name != "key"}
+        after = [release, *(version for version in versions if version is not None)]
+        try:
+            versions.append(
+                shoal.anonymize(release.published, k=2 * K, after=after, columns=of_version, **roles, **asked)
+            )
+        except shoal.ShoalError as error:
+            refuse_recount(error)
+            versions.append(None)
+    return research, versions, people
+
+
+def refuse_recount(error):
+    """Raise if a recount has found something, which it does not where cells are made as they should be."""
+    if "recount" in str(error):
+        raise error
 
 
 def attacked(number, leavers):
-    """Return what an intruder finds in a series and a version of its last release, and how many releases it has."""
-    releases, tables_ = series(number, leavers)
-    if not releases:
-        return [], 0
-    people = [np.asarray(table["id"]) for table in tables_]
-    names = ["age", "group"]
-    seen = [
-        published(release.published, table, names, key.tolist(), "diagnosis")
-        for release, table, key in zip(releases, tables_, people, strict=True)
-    ]
-    fine, there = releases[-1], set(people[-1].tolist())
-    if fine.verdict.n_records >= 2 * K:
-        version = {name: given for name, given in ROLES.items() if name != "key"}
-        coarse = shoal.anonymize(fine.published, k=2 * K, after=fine, seed=number, **version)
-        # What it is computed from are published values, which are nobody's own even where they are equal.
-        found = {name: pa.array([f"published {value}" for value in fine.published[name].to_pylist()]) for name in names}
-        seen.append(published(coarse.published, pa.table(found), names, people[-1].tolist(), "diagnosis"))
-    spared = set(np.concatenate(people).tolist()) - there if leavers == "state" else frozenset()
-    return Intruder(seen).attack(K, L, spared=spared), len(releases)
+    """Return what an intruder finds in all releases of a series, and how many research files and versions it has."""
+    research, versions, tables_ = series(number, leavers)
+    every, public = [], []
+    for release, version, table in zip(research, versions, tables_, strict=True):
+        every.append(published(release.published, table, NAMES, table["id"].to_pylist(), "diagnosis"))
+        if version is not None:
+            # What it is computed from are published values, which are nobody's own even where they are equal.
+            own = {name: [f"published {value}" for value in release.published[name].to_pylist()] for name in NAMES}
+            taken = pa.array(version.series.plan.records)
+            key = table["id"].take(taken).to_pylist()
+            public.append(published(version.published, pa.table(own).take(taken), NAMES, key, "diagnosis"))
+    if not research:
+        return [], 0, 0
+    there = set(tables_[-1]["id"].to_pylist())
+    everybody = set().union(*({person for person, *_ in release} for release in every))
+    spared = everybody - there if leavers == "state" else frozenset()
+    found = Intruder(every + public).attack(K, L, spared=spared)
+    if public:
+        there = {person for person, *_ in public[-1]}
+        spared = everybody - there if leavers == "state" else frozenset()
+        found += Intruder(public).attack(2 * K, L, spared=spared)
+    return found, len(research), len(public)

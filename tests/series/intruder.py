@@ -93,10 +93,10 @@ class Intruder:
         return {person for person in people if self.own[one][person][column] != self.own[other][person][column]}
 
     def attack(self, k, l, *, spared=frozenset()):  # noqa: E741 - as in the literature
-        """Return what breaks the promise to anybody but those who are spared, by every pair and triple of releases."""
+        """Return what breaks the promise to anybody but those who are spared, by any two, three or all releases."""
         found = []
         n = len(self.releases)
-        for places in chain(*(combinations(range(n), size) for size in (1, 2, 3) if size <= n)):
+        for places in chain(*(combinations(range(n), size) for size in {1, 2, 3, n} if size <= n)):
             for person in self.people - spared:
                 if len(self.candidates(person, places)) < k:
                     found.append(("candidates", places, person))

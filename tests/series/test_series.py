@@ -30,9 +30,10 @@ def people(ids):
 @pytest.mark.parametrize("leavers", ["withhold", "state"])
 @pytest.mark.parametrize("number", range(8))
 def test_an_intruder_with_all_releases_finds_k_people_and_l_values(number, leavers):
-    found, n_releases = attacked(number, leavers)
+    found, n_research, n_versions = attacked(number, leavers)
 
-    assert n_releases
+    assert n_research
+    assert n_versions
     assert found == []
 
 
@@ -153,10 +154,30 @@ def test_versions_of_editions_form_a_series_of_their_own(first, tmp_path):
     earlier = [tmp_path / "r2.csv.cells", tmp_path / "p1.csv.cells"]
     public = shoal.anonymize(tmp_path / "r2.csv", after=earlier, leavers="state", may_withhold=0.1, **asked)
 
-    assert public.series.cells.version_of == CellsOfRelease.read(earlier[0]).identity
+    assert public.series.cells.version_of == (CellsOfRelease.read(earlier[0]).identity,)
     assert public.series.verdict.present.smallest >= 15
     assert public.series.verdict.present.holds
     assert public.verdict.n_records > 400
+
+
+def test_newcomers_who_look_like_an_old_class_are_apart_in_versions_too():
+    def survey(n):
+        ids = np.arange(n)
+        return pa.table({"id": ids, "age": 20 + 20 * (ids % 3), "town": pa.array(["A", "B"]).take(ids % 2)})
+
+    roles = {"quasi_identifiers": ["age", "town"], "seed": 1}
+    research, public = [], []
+    for n in (120, 180):
+        research.append(shoal.anonymize(survey(n), k=5, key="id", after=research, **roles))
+        public.append(shoal.anonymize(research[-1].published, k=20, after=[*research, *public], **roles))
+    cells = research[-1].series.cells
+
+    assert research[1].verdict.n_classes == research[0].verdict.n_classes == 6
+    assert len(np.unique(cells.groups)) == 12
+    assert public[1].verdict.n_records == 180
+    assert public[1].series.verdict.present.smallest >= 20
+    assert public[1].series.to_dict()["version_of"] == cells.identity
+    assert "or from 9 with the releases that these are computed from" in public[1].series.sentence
 
 
 def test_the_cells_file_is_private_whole_and_free_of_values(tmp_path):
@@ -273,10 +294,12 @@ def test_releases_of_different_series_and_unnamed_ones_are_refused(first):
     other = shoal.anonymize(people(np.arange(300)), **{**ROLES, "seed": 2})
     same_seed = shoal.anonymize(people(np.arange(300)), **ROLES)
     second = shoal.anonymize(people(np.arange(400)), after=first, **ROLES)
+    version = shoal.anonymize(first.published, after=first, **{**ROLES, "key": None})
     for after, words in (
         ([first, other], "different series"),
         ([first, same_seed], "different series"),
-        ([second], "that are not named"),
+        ([second], "after, or as a version of, 1 that are not named"),
+        ([version], "after, or as a version of, 1 that are not named"),
         ([first] * 2, "twice"),
     ):
         with pytest.raises(ParameterError, match=words):

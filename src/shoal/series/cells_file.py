@@ -1,9 +1,9 @@
 """Cells file: what later releases of the same people need to know of a release. For internal use, like its manifest.
 
 For each record, in the order of the published file: the key of its person, as a keyed hash (BLAKE2b) under the secret
-of the series; its class; and words of 64 bits, mixed with the secret, for its own quasi-identifiers and for what is
-published unchanged, with the ranks of these values. For each class: what it publishes. No value of the table stands in
-it but those that are published.
+of the series; its class, and the group of those with the same history; and words of 64 bits, mixed with the secret, for
+its own quasi-identifiers and for what is published unchanged, with the ranks of these values. For each class: what it
+publishes. No value of the table stands in it but those that are published.
 """
 
 import hashlib
@@ -48,14 +48,16 @@ class CellsOfRelease:
         The k of the release.
     after : tuple of str
         The earlier releases that it was made after.
-    version_of : str or None
-        The release of which it is a coarser version.
+    version_of : tuple of str
+        The release of which it is a coarser version, the one of which that is a version, and so on; none of an edition.
     published : str or None
         SHA-256 of the published file, or of the published records of a release in memory.
     keys : pyarrow.FixedSizeBinaryArray of shape (n_records,)
         Keyed hashes, in the order of the published file.
     classes : ndarray of shape (n_records,)
         The class of each record, from 0 and without gaps.
+    groups : ndarray of shape (n_records,)
+        The people of a group have the same history in this release and in those that it was made after.
     shown : pyarrow.Table of n_classes rows
         What each class shows in the quasi-identifiers.
     own : ndarray of shape (n_records, n_quasi)
@@ -69,10 +71,11 @@ class CellsOfRelease:
     secret: bytes
     k: int
     after: tuple[str, ...]
-    version_of: str | None
+    version_of: tuple[str, ...]
     published: str | None
     keys: pa.Array
     classes: Labels
+    groups: Labels
     shown: pa.Table
     own: Words
     columns: Mapping[str, Told]
@@ -89,8 +92,8 @@ class CellsOfRelease:
             )
             for name, told in self.columns.items()
         }
-        of_rows = {"keys": self.keys.take(pa.array(rows)), "classes": self.classes[rows], "own": self.own[rows]}
-        return replace(self, published=published, columns=columns, **of_rows)
+        of_rows = {name: getattr(self, name)[rows] for name in ("classes", "groups", "own")}
+        return replace(self, published=published, columns=columns, keys=self.keys.take(pa.array(rows)), **of_rows)
 
     def edition(self, people: Labels) -> Edition:
         """Return the release as a recount takes it, with the numbers that its persons have in the series."""
@@ -100,7 +103,8 @@ class CellsOfRelease:
 
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
-        people: dict[str, Any] = {"key": self.keys, "class": self.classes.astype(np.int32)}
+        numbers = {"class": self.classes.astype(np.int32), "group": self.groups.astype(np.int32)}
+        people: dict[str, Any] = {"key": self.keys, **numbers}
         people |= {f"own {place}": self.own[:, place] for place in range(self.own.shape[1])}
         about = {}
         for place, (name, told) in enumerate(self.columns.items()):
@@ -114,7 +118,7 @@ class CellsOfRelease:
             "secret": self.secret.hex(),
             "k": self.k,
             "after": list(self.after),
-            "version_of": self.version_of,
+            "version_of": list(self.version_of),
             "published_sha256": self.published,
             "columns": about,
         }
@@ -170,10 +174,11 @@ def _of_content(header: dict[str, Any], tables: bytes) -> CellsOfRelease:
         secret=bytes.fromhex(header["secret"]),
         k=header["k"],
         after=tuple(header["after"]),
-        version_of=header["version_of"],
+        version_of=tuple(header["version_of"]),
         published=header["published_sha256"],
         keys=people["key"].combine_chunks(),
         classes=people["class"].to_numpy().astype(np.int64),
+        groups=people["group"].to_numpy().astype(np.int64),
         shown=shown,
         own=np.stack(own, axis=1),
         columns=columns,

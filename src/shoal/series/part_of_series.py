@@ -6,13 +6,14 @@ recounted over all releases, and once more as it was written.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal import kernels
 from shoal.columns.equivalence import class_ids
 from shoal.columns.person_keys import key_texts, numbered
 from shoal.columns.schema import Role, Schema
@@ -54,9 +55,9 @@ class Start:
     version_of: CellsOfRelease | None = None
 
     @property
-    def classes(self) -> Labels | None:
-        """The class of each published record in the release of which this is a version; no cell divides one."""
-        return None if self.version_of is None else self.version_of.classes[self.plan.records]
+    def groups(self) -> Labels | None:
+        """The group of each published record in the release of which this is a version; no cell divides one."""
+        return None if self.version_of is None else self.version_of.groups[self.plan.records]
 
 
 def begun(job: Job, table: Table, made: Prepared, releases: Mapping[str, CellsOfRelease]) -> Start | None:
@@ -75,7 +76,8 @@ def begun(job: Job, table: Table, made: Prepared, releases: Mapping[str, CellsOf
             "The earlier releases belong to different series: their keys were hashed under different secrets. Name "
             "only releases of which each was made after the ones before it."
         )
-    earlier = _in_order([cells for cells in given if cells is not version_of], made.schema)
+    earlier = _continued(given, version_of)
+    _require_same_columns(earlier, made.schema)
     own = own_words(made.original, made.schema, secret)
     if not earlier:
         return Start(first(own), secret, keys, version_of)
@@ -126,21 +128,49 @@ def _keys(job: Job, table: Table, secret: bytes, version_of: CellsOfRelease | No
     return keyed(key_texts(table.load([job.roles.key])[job.roles.key], job.roles.key), secret)
 
 
-def _in_order(given: Sequence[CellsOfRelease], schema: Schema) -> list[CellsOfRelease]:
-    """Return releases in the order in which they were made; raise if one is missing, or has other columns.
+def _continued(given: Sequence[CellsOfRelease], version_of: CellsOfRelease | None) -> list[CellsOfRelease]:
+    """Return the earlier releases that this one continues, in the order in which they were made.
 
-    Coarser versions come first, so that who is in an edition and its version is published as in the edition.
+    An edition continues the editions, a version the versions like it. The others that are named add nothing: no version
+    divides a group of the release that it is computed from, and the groups of an edition are parts of those before it.
+    Raise if a release is missing that is needed to say so.
     """
-    names = [cells.identity for cells in given]
-    if len(set(names)) < len(names):
+    names = {cells.identity for cells in given}
+    if len(names) < len(given):
         raise ParameterError("An earlier release is named twice. Name each once.")
+    known = names if version_of is None else {*names, *version_of.after}
+    level = 0 if version_of is None else 1 + len(version_of.version_of)
+    continued = []
     for cells in given:
-        lacking = set(cells.after) - set(names)
+        if cells is version_of:
+            continue
+        is_like_this = len(cells.version_of) == level
+        lacking = {*cells.after} - known if is_like_this else set()
+        if not known.intersection(cells.version_of):
+            lacking |= {*cells.version_of[:1]}
         if lacking:
             raise ParameterError(
-                f"An earlier release was itself made after {len(lacking)} that are not named. Name all of them, so "
-                f"that the recount covers them: {setting('after', ['FIRST.cells', 'SECOND.cells'])}."
+                f"An earlier release was itself made after, or as a version of, {len(lacking)} that are not named. "
+                "Name all of them, so that the recount covers them: "
+                f"{setting('after', ['FIRST.cells', 'SECOND.cells'])}."
             )
+        if is_like_this:
+            continued.append(cells)
+        elif version_of is not None and not cells.version_of and not _follow(cells, version_of):
+            raise ParameterError(
+                "A release is named that the one which the table is was not made after, nor the other way round, so "
+                "that nothing counts both together. Leave it out, and do not publish both."
+            )
+    return sorted(continued, key=lambda cells: len(cells.after))
+
+
+def _follow(one: CellsOfRelease, other: CellsOfRelease) -> bool:
+    return one.identity in other.after or other.identity in one.after
+
+
+def _require_same_columns(earlier: Sequence[CellsOfRelease], schema: Schema) -> None:
+    """Raise if the quasi-identifiers are not those of the earlier releases."""
+    for cells in earlier:
         here, there = set(schema.quasi_names), set(cells.shown.column_names)
         if here != there:
             name = sorted(here ^ there)[0]
@@ -150,7 +180,6 @@ def _in_order(given: Sequence[CellsOfRelease], schema: Schema) -> list[CellsOfRe
                 "give the same columns. With fewer or coarser ones make a version of a release, from its published "
                 "file."
             )
-    return sorted(given, key=lambda cells: (cells.version_of is None, len(cells.after)))
 
 
 def told_of_release(columns: HasColumns, schema: Schema, secret: bytes) -> dict[str, Told]:
@@ -175,46 +204,51 @@ class PartOfSeries:
         Who is published, and who is withheld.
     cells : CellsOfRelease
         What later releases need to know, in the order of the input.
+    fine : ndarray of shape (n_published,) or None
+        Of a version: the group of each record in the release that it is computed from.
     verdict : SeriesVerdict or None
-        The recount over all releases; None for the first of a series, or a version of one.
+        The recount over all releases, of a version over all versions; None for the first of them.
     """
 
     job: Job
     plan: Continuation
     cells: CellsOfRelease
+    fine: Labels | None
     verdict: SeriesVerdict | None
 
     @staticmethod
     def of(job: Job, start: Start, published: Columns, schema: Schema, source: str) -> "PartOfSeries":
         """Return the part that a release is; raise if the recount over all releases does not confirm the promise."""
-        plan, secret = start.plan, start.secret
+        plan, secret, fine = start.plan, start.secret, start.version_of
         shown = pa.table({name: published[name] for name in schema.quasi_names})
         classes = class_ids(shown)
         about = f"{job.to_toml()}\n{source}".encode()
+        keys = start.keys.take(pa.array(plan.records))
         cells = CellsOfRelease(
             identity=hashlib.blake2b(about, key=secret, digest_size=16).hexdigest(),
             secret=secret,
             k=job.k,
             after=tuple(each.identity for each in plan.earlier),
-            version_of=None if start.version_of is None else start.version_of.identity,
+            version_of=() if fine is None else (fine.identity, *fine.version_of),
             published=None,
-            keys=start.keys.take(pa.array(plan.records)),
+            keys=keys,
             classes=classes,
+            groups=_groups(plan.earlier, keys, classes),
             shown=shown.take(pa.array(np.unique(classes, return_index=True)[1])),
             own=plan.shown_by,
             columns=told_of_release(published, schema, secret),
         )
-        if start.classes is not None:
-            _require_version(start.classes, classes)
-        part = PartOfSeries(job, plan, cells, None)
-        verdict = part.recount(shown, None)
-        return PartOfSeries(job, plan, cells, verdict)
+        part = PartOfSeries(job, plan, cells, start.groups, None)
+        return replace(part, verdict=part.recount(shown, None))
 
     def recount(self, shown: pa.Table, rows: NDArray[np.int64] | None) -> SeriesVerdict | None:
         """Recount what is published, or was written and read back, over all releases; raise if it breaks the promise.
 
         `rows` are the records in the order of `shown`.
         """
+        classes = class_ids(shown)
+        if self.fine is not None:
+            _require_undivided(self.fine if rows is None else self.fine[rows], classes)
         earlier = self.plan.earlier
         if not earlier:
             return None
@@ -224,7 +258,7 @@ class PartOfSeries:
         mine_in_order = self.cells.in_order(rows, "")
         words = {name: words_of(shown[name]) for name in shown.column_names}
         edition = mine_in_order.edition(mine if rows is None else mine[rows])
-        editions.append(edition._replace(classes=class_ids(shown), shown=words))
+        editions.append(edition._replace(classes=classes, shown=words))
         verdict = recount_series(editions, self.job.k, self.job.models)
         verdict.require(of_those_who_left=self.job.leavers == "withhold")
         return verdict
@@ -232,19 +266,24 @@ class PartOfSeries:
     @property
     def sentence(self) -> str:
         """What somebody can learn who owns all releases, in one sentence."""
-        if self.verdict is None:
-            if self.cells.version_of is not None:
-                return (
-                    "This release is computed from another one as it was published, so that somebody who owns both "
-                    "learns nothing that the other one does not tell."
-                )
+        if self.verdict is None and self.fine is None:
             return "This is the first release of a series: later ones can be made after it."
+        if self.verdict is None:
+            return (
+                "This release is computed from another one as it was published, so that somebody who owns both learns "
+                "nothing that the other one does not tell."
+            )
         left = self.verdict.left
         told = "" if left.holds else f"; of {left.n_below:,} people who left, fewer than k at a time, {self._told}"
+        what = "releases" if self.fine is None else "versions"
+        too = ""
+        if self.fine is not None:
+            n_alike = int(np.unique(self.fine, return_counts=True)[1].min())
+            too = f", or from {n_alike - 1:,} with the releases that these are computed from"
         return (
-            f"Somebody who owns all {self.verdict.n_releases} releases, and knows who is in which, cannot tell anybody "
+            f"Somebody who owns all {self.verdict.n_releases} {what}, and knows who is in which, cannot tell anybody "
             f"in this one from {self.verdict.present.smallest - 1:,} others or more who have the same classes and "
-            f"absences{told}."
+            f"absences{too}{told}."
         )
 
     @property
@@ -273,7 +312,7 @@ class PartOfSeries:
             "sentence": self.sentence,
             "release": self.cells.identity,
             "after": list(self.cells.after),
-            "version_of": self.cells.version_of,
+            "version_of": next(iter(self.cells.version_of), None),
             "kept": int(np.count_nonzero(plan.unit != OUT)),
             "new": int(np.count_nonzero(plan.unit == OUT)) if plan.earlier else None,
             "left": plan.n_left if plan.earlier else None,
@@ -283,12 +322,24 @@ class PartOfSeries:
         }
 
 
-def _require_version(classes: Labels, coarser: Labels) -> None:
-    """Raise if a class of the release that this is a version of is divided: some of it are in a class of before."""
-    n_pairs = len(np.unique(classes * (int(coarser.max()) + 1) + coarser))
-    if n_pairs != len(np.unique(classes)):
+def _groups(earlier: Sequence[CellsOfRelease], keys: pa.Array, classes: Labels) -> Labels:
+    """Return the group of each record: those with the same class here and the same history in the earlier releases."""
+    *of_earlier, mine = numbered([pa.chunked_array([each]) for each in (*(cells.keys for cells in earlier), keys)])
+    histories = [classes]
+    for cells, people in zip(earlier, of_earlier, strict=True):
+        groups = np.full(1 + max(int(people.max(initial=-1)), int(mine.max(initial=-1))), OUT)
+        groups[people] = cells.groups
+        histories.append(groups[mine] - OUT)
+    return kernels.agreeing_records(histories)
+
+
+def _require_undivided(groups: Labels, classes: Labels) -> None:
+    """Raise if people who could not be told apart are in several classes of a version."""
+    n_groups = int(groups.max()) + 1
+    n_divided = len(np.unique(groups * (int(classes.max()) + 1) + classes)) - len(np.unique(groups))
+    if n_divided:
         raise GuaranteeError(
-            f"{len(np.unique(classes)):,} classes of the release that this is to be a version of would be divided into "
-            f"{n_pairs:,}, since some of their people are in an earlier version and others are not. Nothing was "
-            "released. Leave out the earlier version, and do not publish both."
+            f"The recount found that this version divides {n_divided:,} of {n_groups:,} groups of people who have the "
+            "same classes and absences in the release that it is computed from, and in those before. Nothing was "
+            "released."
         )
