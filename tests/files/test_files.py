@@ -232,7 +232,7 @@ import json, os, signal, sys
 from pathlib import Path
 from shoal.files import replacing_all
 
-paths = [Path(name) for name in ("table", "manifest", "report")]
+paths = [Path(name) for name in ("table", "manifest", "cells", "report")]
 
 
 def killing(step):
@@ -245,7 +245,7 @@ def killing(step):
 
 
 def write():
-    with replacing_all(paths, force=True) as temporaries:
+    with replacing_all(paths, force=True, checked=paths[2:3]) as temporaries:
         for temporary in temporaries:
             temporary.write_text("new")
         os.link, os.replace, os.unlink = killing(os.link), killing(os.replace), killing(os.unlink)
@@ -274,17 +274,19 @@ for older in (paths, paths[1:]):
 def test_a_kill_between_two_renames_leaves_no_description_beside_another_table(tmp_path):
     ran = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, capture_output=True, text=True, check=True)
     kills = [json.loads(line) for line in ran.stdout.splitlines()]
-    with replacing_all([tmp_path / name for name in ("table", "manifest", "report")], force=True):
+    files = ["cells", "manifest", "report", "table"]
+    with replacing_all([tmp_path / name for name in ["table", *files[:-1]]], force=True):
         pass
 
-    assert [left for *_, code, left in kills if code == 0] == [
-        dict.fromkeys(("table", "manifest", "report"), "new")
-    ] * 2
-    assert len(kills) > 2 * 4
+    assert [left for *_, code, left in kills if code == 0] == [dict.fromkeys(("table", *files[:-1]), "new")] * 2
+    assert len(kills) > 2 * 5
     for older, _, _, left in kills:
-        assert len(set(left.values())) <= 1 or "table" not in left
+        unchecked = {name: text for name, text in left.items() if name != "cells"}
+        assert len(set(unchecked.values())) <= 1 or "table" not in left
         assert "table" in left or "table" not in older
-    assert names(tmp_path) == ["manifest", "report", "table"]
+        if "table" in older:  # what is checked by its reader is never missing
+            assert left["cells"] == "old" or left["table"] == "new"
+    assert names(tmp_path) == files
 
 
 def test_what_a_killed_process_has_left_is_removed_by_the_next_and_nothing_else(tmp_path):

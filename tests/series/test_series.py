@@ -1,8 +1,10 @@
 """Releases after earlier ones of the same people: nobody can be singled out by an owner of all of them."""
 
+import hashlib
 import json
 import os
 import stat
+from dataclasses import replace
 
 import generated
 import numpy as np
@@ -12,7 +14,7 @@ from generated import K, L, attacked, tables
 from intruder import Intruder, published
 
 import shoal
-from shoal import GuaranteeError, LDiversity, ParameterError, SchemaError, ShoalError
+from shoal import FileError, GuaranteeError, LDiversity, ParameterError, SchemaError, ShoalError
 from shoal.columns.value_hashes import value_hashes
 from shoal.series.cells_file import FORMAT, CellsOfRelease
 from shoal.sources import read, write
@@ -234,6 +236,28 @@ def with_key(values):
     return people(np.arange(len(values))).set_column(0, "id", pa.array(values))
 
 
+@pytest.mark.parametrize("change", ["secret", "after", "columns", "no people", "class", "text"])
+def test_a_cells_file_that_somebody_has_changed_is_refused_in_one_paragraph(change, first, tmp_path):
+    first.write(tmp_path / "r.csv")
+    file = tmp_path / "r.csv.cells"
+    header, tables = file.read_bytes().split(b"\n", 1)[1].split(b"\n", 1)
+    about = json.loads(header)
+    if change in about:
+        about |= {"secret": ""} if change == "secret" else {}
+        about |= {"columns": {"note": {}}} if change == "columns" else {}
+        about = {name: value for name, value in about.items() if name != "after" or change != "after"}
+    if change == "class":
+        cells = CellsOfRelease.read(file)
+        tables = replace(cells, classes=cells.classes + 10**6).to_bytes().split(b"\n", 2)[2]
+    content = {"no people": b"", "text": b"age,income"}.get(change, tables)
+    rest = json.dumps(about).encode() + b"\n" + content
+    file.write_bytes(b"shoal cells %d %s\n" % (FORMAT, hashlib.sha256(rest).hexdigest().encode()) + rest)
+    with pytest.raises(FileError, match="has been changed") as caught:
+        shoal.anonymize(people(np.arange(400)), after=file, **ROLES)
+
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("table", "settings", "error", "words"),
     [
@@ -357,7 +381,9 @@ def test_published_files_are_audited_by_the_cells_files_beside_them(first, tmp_p
     assert verdict.present == second.series.verdict.present
     assert verdict.left == second.series.verdict.left
     (tmp_path / "a.csv").write_bytes((tmp_path / "a.csv").read_bytes() + b"1,2\n")
-    with pytest.raises(ParameterError, match="belongs to another file"):
+    with pytest.raises(FileError, match="belongs to another file"):
+        shoal.anonymize(people(np.arange(400)), after=tmp_path / "a.csv.cells", **ROLES)
+    with pytest.raises(FileError, match="belongs to another file"):
         shoal.audit_series(files, quasi_identifiers=["age", "income"], k=5)
     with pytest.raises(ParameterError, match="a table in memory"):
         shoal.audit_series([first.table, second.table], quasi_identifiers=["age", "income"], k=5)

@@ -79,7 +79,7 @@ def audit_series(
         raise ParameterError(f"A series has at least two releases; got {len(tables)}. Name them all.")
     asked = Question.of(quasi_identifiers, k, confidential, models, None, columns)
     sources = [_read(table, key, asked, reading) for table in tables]
-    keys = _of_cells(tables, sources) if key is None else [key_texts(each.arrow[key], key) for each in sources]
+    keys = _of_cells(tables) if key is None else [key_texts(each.arrow[key], key) for each in sources]
     people = numbered(keys)
     n_records, n_people = sum(map(len, people)), 1 + max(int(numbers.max(initial=-1)) for numbers in people)
     if n_records == n_people:
@@ -94,22 +94,16 @@ def audit_series(
     return recount_series(editions, k, asked.models)
 
 
-def _of_cells(tables: Sequence[Any], sources: Sequence[Table]) -> list[pa.ChunkedArray]:
+def _of_cells(tables: Sequence[Any]) -> list[pa.ChunkedArray]:
     """Return the keyed hashes in the cells files beside published files; raise unless they are those of one series."""
     found = []
-    for table, source in zip(tables, sources, strict=True):
+    for table in tables:
         if not isinstance(table, str | os.PathLike):
             raise ParameterError(
                 "Nothing says whose record is whose: a table in memory has no cells file. Name the column of the key, "
                 f"{setting('key', 'id')}."
             )
-        cells = CellsOfRelease.read(f"{os.fspath(table)}{ENDING}")
-        if cells.published != source.sha256:
-            raise ParameterError(
-                f"The cells file beside {os.path.basename(table)!r} belongs to another file: the SHA-256 differs. Give "
-                f"the file as it was published, or a copy with the key of each person: {setting('key', 'id')}."
-            )
-        found.append(cells)
+        found.append(CellsOfRelease.read(f"{os.fspath(table)}{ENDING}"))
     if len({cells.secret for cells in found}) > 1:
         raise ParameterError(
             "The releases belong to different series, so that their cells files do not say who is who in both. Give "

@@ -100,12 +100,14 @@ def replacing_all(
     inputs: Iterable[str | os.PathLike[str]] = (),
     *,
     never: Iterable[str | os.PathLike[str]] = (),
+    checked: Iterable[str | os.PathLike[str]] = (),
     commit: Callable[[], None] | None = None,
 ) -> Iterator[tuple[Path, ...]]:
     """Yield a temporary path for each of `paths`; rename them all when the block succeeds, the first of them last.
 
     The others describe the first: where that is replaced, they are removed before it and renamed after it, so that a
-    process killed in between leaves none of them beside the wrong one.
+    process killed in between leaves none of them beside the wrong one. Those in `checked` hold the hash of the first,
+    which every reader of them compares, and stay until it is replaced.
 
     Works like `replacing`; those in `private` stay readable by their owner alone, and none may be one of the `inputs`.
     All files are flushed to disk before the first is renamed. Renames happen while the folders are locked, so that if
@@ -140,7 +142,8 @@ def replacing_all(
             for file in files:
                 _settle(file)
         with locked_folders(folders):
-            _publish_all([(file, force and file.target not in kept) for file in files], commit)
+            lasting = {Path(os.path.realpath(path)) for path in checked}
+            _publish_all([(file, force and file.target not in kept) for file in files], lasting, commit)
     finally:
         for file in files:
             system.remove(file.temporary)
@@ -290,11 +293,12 @@ def _settle(file: _Beside) -> None:
     system.flush_to_disk(file.temporary)
 
 
-def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] | None) -> None:
+def _publish_all(files: list[tuple[_Beside, bool]], lasting: set[Path], commit: Callable[[], None] | None) -> None:
     """Rename all files or none, each with its own `force`, while Ctrl-C waits.
 
     The first one is renamed last, so that if it exists the others do. If it replaces an older one, what describes that
-    is removed first and renamed after it, so that no file ever stands beside the description of another.
+    is removed first, unless it is `lasting`, and renamed after it, so that no file ever stands beside the description
+    of another.
     """
     older: dict[Path, Path | None] = {}
     changed: dict[Path, Path | None] = {}
@@ -305,7 +309,7 @@ def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] |
                     older[file.target] = _kept(file.target) if force else None
             replaces = bool(files) and older[files[0][0].target] is not None
             for file, _ in files[1:] if replaces else ():
-                if older[file.target] is not None:
+                if older[file.target] is not None and file.target not in lasting:
                     file.target.unlink()
                     changed[file.target] = older[file.target]
             for file, force in files if replaces else reversed(files):

@@ -94,7 +94,8 @@ def begun(
     inputs = [*source.inputs, *map(Path, also_read)]
     place, force, private = destination.table, destination.force, destination.private
     if isinstance(place, Path):
-        with replacing_all(destination.paths, force, private, inputs) as temporaries:
+        checked = [] if destination.cells is None else [destination.cells]
+        with replacing_all(destination.paths, force, private, inputs, checked=checked) as temporaries:
             beside = dict(zip(destination.paths, temporaries, strict=True))
             yield FileTable(beside[place]), beside
         return

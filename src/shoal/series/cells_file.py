@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from shoal.columns.value_hashes import mixed, words_of
 from shoal.errors import FileError
+from shoal.files import sha256
 from shoal.measures.series_risk import Edition, Told, Words
 from shoal.models.codes import Codes
 from shoal.typing import Labels
@@ -31,6 +32,7 @@ ENDING = ".cells"
 """End of the name of the file, after that of the published table."""
 
 _MAGIC = b"shoal cells"
+_SECRET = 32  # bytes
 _KEY, _TEXT = pa.binary(16), pa.large_binary()
 
 
@@ -126,9 +128,32 @@ class CellsOfRelease:
         content += _stream(self.shown)
         return b"%s %d %s\n" % (_MAGIC, FORMAT, hashlib.sha256(content).hexdigest().encode()) + content
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether its parts fit together."""
+        numbered = [(self.classes, self.shown.num_rows), (self.groups, len(self.keys))]
+        for told in self.columns.values():
+            numbered += [(codes.codes, codes.n_values) for codes in (told.codes, told.seen)]
+        return (
+            len(self.secret) == _SECRET
+            and self.keys.type == _KEY
+            and self.own.dtype == np.uint64
+            and all(told.words.dtype == np.uint64 for told in self.columns.values())
+            and all(((numbers >= 0) & (numbers < n)).all() for numbers, n in numbered)
+        )
+
+    def require_of(self, file: str, name: str) -> None:
+        """Raise unless this describes a published file with this SHA-256."""
+        if self.published != file:
+            raise FileError(
+                f"The cells file beside {name!r} belongs to another file: the SHA-256 differs. The file was changed, "
+                "or a run that replaced it was killed. Restore it as it was published, or make the release again; an "
+                "audit can also take copies that have the key of each person."
+            )
+
     @staticmethod
     def read(path: str | os.PathLike[str]) -> "CellsOfRelease":
-        """Read a file; raise unless it is whole."""
+        """Read a file; raise unless it is whole, and belongs to the file beside which it is."""
         name = os.fspath(path)
         try:
             content = Path(path).read_bytes()
@@ -153,7 +178,20 @@ class CellsOfRelease:
                 f"The cells file {name!r} is damaged: its checksum does not match. Restore it from a backup."
             )
         header, _, tables = rest.partition(b"\n")
-        return _of_content(json.loads(header), tables)
+        try:
+            found = _of_content(json.loads(header), tables)
+            is_sound = found.is_sound
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, pa.ArrowException):
+            is_sound = False
+        if not is_sound:
+            raise FileError(
+                f"The cells file {name!r} has been changed: its secret or other content is missing, or does not fit "
+                "together. Restore it from a backup."
+            )
+        beside = Path(name.removesuffix(ENDING))
+        if name.endswith(ENDING) and found.published is not None and beside.is_file():
+            found.require_of(sha256(beside), beside.name)
+        return found
 
 
 def _of_content(header: dict[str, Any], tables: bytes) -> CellsOfRelease:

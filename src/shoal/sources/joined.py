@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from shoal.errors import SchemaError, listed
 from shoal.sources.labelled_files import ValueLabels
 from shoal.sources.table import Table
+from shoal.spelling import setting
 from shoal.typing import Labels
 
 
@@ -93,8 +94,8 @@ def _places(whom: pa.ChunkedArray, other: OfPersons) -> Labels:
     """Return the record of each person in another table."""
     if other.key not in other.table.names:
         raise SchemaError(
-            f"The table {other.title!r} has no column {other.key!r}, which names the person. Columns: "
-            f"{listed(other.table.names)}."
+            f"The table {other.title!r} has no column {other.key!r}, which names the person. If another does, name it "
+            f"in [[tables]]: {setting('key', 'COLUMN')}. Columns: {listed(other.table.names)}."
         )
     keys = other.table.load([other.key])[other.key]
     if keys.type != whom.type:
