@@ -2,6 +2,7 @@ import sys
 import zipfile
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import openpyxl
@@ -13,6 +14,7 @@ import shoal
 from shoal import FileError, ParameterError
 from shoal.sources import read, write
 
+DATA = Path(__file__).parent / "data"
 ROWS = [["age", "born", "name"], *([20 + i, date(1990, 1, 1 + i), f"Zyxwv{i}"] for i in range(6))]
 
 
@@ -323,10 +325,8 @@ def test_a_lone_cell_in_the_last_corner_is_refused(path, cell):
         read(path)
 
 
-def test_binary_workbooks_are_refused_with_the_way_out(tmp_path):
-    with pytest.raises(FileError, match=r"Save it as \.xlsx"):
-        read(tmp_path / "a.xlsb")
-    for ending in (".xlsm", ".xls", ".ods"):
+def test_spreadsheets_that_are_only_read_are_not_written(tmp_path):
+    for ending in (".xlsm", ".xlsb", ".xls", ".ods"):
         with pytest.raises(FileError, match=rf"\{ending} files are read only.*for instance \.xlsx"):
             write(pa.table({"a": [1]}), tmp_path / f"a{ending}")
 
@@ -393,6 +393,67 @@ def test_other_spreadsheets_are_read_alike(path, tmp_path, ending):
         other.write_bytes(content[: int(share * len(content))])
         with pytest.raises(FileError):
             read(other)
+
+
+def binary_workbook(path, part="", change=lambda content: content):
+    """Write tests/sources/data/people.xlsb, which SheetJS has made, with a part of it changed."""
+    with zipfile.ZipFile(DATA / "people.xlsb") as made, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in made.namelist():
+            archive.writestr(name, change(made.read(name)) if name == part else made.read(name))
+    return path
+
+
+def test_a_binary_workbook_is_read_by_the_types_of_its_cells(tmp_path):
+    table = read(binary_workbook(tmp_path / "a.xlsb"))
+
+    assert table.arrow.to_pydict() == {
+        "age": [20, 21, 22, 23, 24, 25, 26],
+        "town": ["Ulm", "Zürich", "Oslo", "Ulm", "Zürich", "Oslo", "Ulm"],
+        "born": [date(1990, 1, day) for day in (1, 2, 3, 4, 5, 6, 8)],
+        "member": [True, False, True, False, True, False, True],
+        "rate": [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, None],
+    }
+    told = (
+        "The workbook has hidden sheets",
+        "1 blank row",
+        "1 range",
+        "1 row",
+        "Column(s) 'town' are hidden",
+        "1 cell",
+    )
+    assert [note.startswith(start) for note, start in zip(table.receipt.notes, told, strict=True)] == [True] * 6
+    assert read(tmp_path / "a.xlsb", sheet="notes").arrow.to_pydict() == {"x": [1]}
+
+
+def test_dates_of_a_binary_workbook_may_count_from_1904(tmp_path):
+    counts = binary_workbook(
+        tmp_path / "a.xlsb", "xl/workbook.bin", lambda raw: raw.replace(b"\x99\x01\x24\0", b"\x99\x01\x24\1")
+    )
+
+    assert read(counts).arrow["born"][0].as_py() == date(1994, 1, 2)
+
+
+def test_cells_that_the_reader_would_skip_are_refused(tmp_path):
+    short = binary_workbook(
+        tmp_path / "a.xlsb", "xl/worksheets/sheet1.bin", lambda raw: raw.replace(b"\x02\x0c\2", b"\x0d\x0c\2")
+    )
+    short = binary_workbook(short, "xl/worksheets/sheet1.bin", lambda raw: raw.replace(b"\x05\x10\4", b"\x10\x10\4"))
+    with pytest.raises(FileError, match=r"Sheet 'people' of 'a\.xlsb' has cells in a short form that is not read"):
+        read(short)
+
+
+def test_a_damaged_or_huge_binary_workbook_is_refused(tmp_path):
+    path = binary_workbook(tmp_path / "a.xlsb")
+    content = path.read_bytes()
+    for share in (0, 0.3, 0.7, 0.95):
+        path.write_bytes(content[: int(share * len(content))])
+        with pytest.raises(FileError, match="not a complete Excel workbook"):
+            read(path)
+    with pytest.raises(FileError, match="not a complete Excel workbook"):
+        read(binary_workbook(path, "xl/worksheets/sheet1.bin", lambda raw: raw[:-5]))
+    lone = bytes.fromhex("001900000f00") + bytes(21) + bytes.fromhex("020cff3f0000") + bytes(8)
+    with pytest.raises(FileError, match=r"unpacks to more than 0\.05 GB"):
+        read(binary_workbook(path, "xl/worksheets/sheet1.bin", lambda raw: raw + lone), max_unpacked_gb=0.05)
 
 
 @pytest.mark.parametrize(

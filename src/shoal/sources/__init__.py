@@ -202,7 +202,6 @@ def format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
 
 
 _HINTS = {
-    ".xlsb": " Save it as .xlsx in a spreadsheet program.",
     ".json": " If it has one JSON object a line, name it .ndjson.",
     ".sas7bcat": f" It is a catalogue: read the table, and give this file with {setting('catalog')}.",
 }

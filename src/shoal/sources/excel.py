@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from shoal.distribution import optional
 from shoal.errors import FileError, ParameterError
+from shoal.sources.binary_workbook import binary_sheets, scan_binary_sheet
 from shoal.sources.clean import check_names, check_wanted
 from shoal.sources.excel_writing import write_excel
 from shoal.sources.format import Content, Format
@@ -20,6 +21,7 @@ from shoal.sources.python_values import cell_columns
 from shoal.sources.reading import Reading
 from shoal.sources.unpacking import SizeLimit
 from shoal.sources.workbook_parts import (
+    BINARY,
     OLD,
     OPEN_DOCUMENT,
     SheetCounts,
@@ -65,13 +67,18 @@ def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> C
     calamine = optional("python_calamine", "Excel workbooks need python-calamine", "excel", FileError)
     check_workbook(path)
     limit = SizeLimit(path, reading.max_unpacked_gb)
-    is_open_xml = path.suffix.lower() not in (OLD, OPEN_DOCUMENT)
-    if path.suffix.lower() == OPEN_DOCUMENT:
+    ending = path.suffix.lower()
+    if ending == OPEN_DOCUMENT:
         check_open_document(path, limit)
-    sheets = sheets_of(path, limit) if is_open_xml else _listed(calamine, path)
+    is_scanned = ending not in (OLD, OPEN_DOCUMENT)
+    listed = binary_sheets if ending == BINARY else sheets_of
+    sheets = listed(path, limit) if is_scanned else _listed(calamine, path)
     chosen, notes = _chosen(sheets, reading.sheet, path.name)
-    counts = scan_sheet(path, chosen.part, limit) if is_open_xml else SheetCounts()
+    counts = SheetCounts()
+    if is_scanned:
+        counts = scan_binary_sheet(path, chosen, limit) if ending == BINARY else scan_sheet(path, chosen.part, limit)
     loaded = _loaded(calamine, path, chosen.name)
+    loaded = loaded._replace(merged=[*loaded.merged, *counts.merged])
     head = reading.header_row if reading.header_row is not None or reading.names else _found_header(loaded)
     found, rows = _named(loaded, head, reading.names or ())
     places = {name: place for place, name in enumerate(found) if name is not None}
@@ -83,7 +90,7 @@ def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> C
 
     about = {"sheet": chosen.name, "header_row": head}
     table, receipt = cell_columns(cells_of, wanted, list(places), reading, of_sheet=True, **about)
-    if not is_open_xml:
+    if not is_scanned:
         notes.append(
             "Rows and columns that are hidden are read like the others, formulas as the values stored with them."
         )
@@ -308,14 +315,14 @@ def _few(columns: list[str]) -> str:
 EXCEL = Format(
     "xlsx",
     "Excel",
-    (".xlsx", ".xlsm", OLD, OPEN_DOCUMENT),
+    (".xlsx", ".xlsm", BINARY, OLD, OPEN_DOCUMENT),
     read_excel,
     write_excel,
     "one sheet, values by the types of their cells, texts never as formulas",
     options=frozenset({"sheet", "header_row", "names", "null_values", "fields", "max_unpacked_gb"}),
     extra="excel",
     tells_empty=False,
-    read_only=(".xlsm", OLD, OPEN_DOCUMENT),
+    read_only=(".xlsm", BINARY, OLD, OPEN_DOCUMENT),
     own_reading={"header_row": 1},
     skips=True,
     loses="the difference between whole and other numbers, integers beyond 2^53, decimals of more than 15 digits, "

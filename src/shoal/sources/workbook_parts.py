@@ -5,6 +5,7 @@ the memory; and what a reader of cells does not report is counted: hidden rows a
 """
 
 import re
+import struct
 import xml.etree.ElementTree as ET
 import zipfile
 import zlib
@@ -21,6 +22,9 @@ OLD = ".xls"
 """Extension of workbooks of Excel 97 to 2003, which are no archives; a sheet has at most 65,536 rows of 256 cells."""
 
 OPEN_DOCUMENT = ".ods"
+
+BINARY = ".xlsb"
+"""Extension of workbooks whose parts are binary (`shoal.sources.binary_workbook`)."""
 
 _PIECE = 1 << 20
 _BYTES_PER_CELL = 32
@@ -60,6 +64,8 @@ class SheetCounts:
     formulas: int = 0
     uncomputed: int = 0
     """Formulas without a stored value."""
+    merged: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
+    """First and last cell of each merged range, from 0, where the reader of cells does not report them."""
     errors: int = 0
     """Cells with an error, such as #N/A."""
     last_column: int = 26
@@ -108,7 +114,7 @@ def damaged_workbook(path: Path) -> FileError:
 
 def sheets_of(path: Path, limit: SizeLimit) -> list[SheetPart]:
     """Return the sheets of a workbook that hold cells; raise if its parts are declared to be too large."""
-    with _opened(path) as archive:
+    with opened(path) as archive:
         limit.check(sum(part.file_size for part in archive.infolist()))
         relations = {
             relation.get("Id"): relation.get("Target", "")
@@ -138,11 +144,11 @@ def _relation(sheet: ET.Element) -> str | None:
 def scan_sheet(path: Path, part: str, limit: SizeLimit) -> SheetCounts:
     """Decompress all XML of a workbook once, in pieces, and count what is in one sheet; raise beyond the limit."""
     found, size = SheetCounts(), 0
-    with _opened(path) as archive, open(path, "rb") as file:
+    with opened(path) as archive, open(path, "rb") as file:
         for each in archive.infolist():
             if PurePosixPath(each.filename).suffix not in (".xml", ".rels"):
                 continue
-            for piece in _whole_rows(_inflated(file, each)):
+            for piece in _whole_rows(inflated(file, each)):
                 size += len(piece)
                 limit.check(size)
                 if each.filename == part:
@@ -160,9 +166,9 @@ _CELL = re.compile(rb"<table:(?:covered-)?table-cell[^>]*>(?:<text:p)?")
 
 def check_open_document(path: Path, limit: SizeLimit) -> None:
     """Raise if a sheet of an OpenDocument file has more cells than the limit: a repeated row is stored once."""
-    with _opened(path) as archive, open(path, "rb") as file:
+    with opened(path) as archive, open(path, "rb") as file:
         size, n_rows, widest = 0, 0, 1
-        for piece in _whole_rows(_inflated(file, archive.getinfo("content.xml"))):
+        for piece in _whole_rows(inflated(file, archive.getinfo("content.xml"))):
             size += len(piece)
             limit.check(size)
             for row in _ROW_START.split(piece):
@@ -189,22 +195,31 @@ def _repeats(tag: bytes) -> int:
 
 def _last_row(path: Path, part: str) -> int:
     """Return the largest number of a row in the XML of a sheet."""
-    with _opened(path) as archive, open(path, "rb") as file:
-        pieces = _whole_rows(_inflated(file, archive.getinfo(part)))
+    with opened(path) as archive, open(path, "rb") as file:
+        pieces = _whole_rows(inflated(file, archive.getinfo(part)))
         return max((int(row) for piece in pieces for row in set(_ROW.findall(piece))), default=0)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+def opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """Open the archive; raise the same error for everything that damage can lead to."""
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, ET.ParseError, KeyError, EOFError, NotImplementedError, RuntimeError):
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        ET.ParseError,
+        KeyError,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        struct.error,
+    ):
         raise damaged_workbook(path) from None
 
 
-def _inflated(file: BinaryIO, part: zipfile.ZipInfo) -> Iterator[bytes]:
+def inflated(file: BinaryIO, part: zipfile.ZipInfo) -> Iterator[bytes]:
     """Yield the content of a part to the end of its compressed data, whatever size the archive declares."""
     file.seek(part.header_offset + 26)
     lengths = file.read(4)
