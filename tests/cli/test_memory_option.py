@@ -79,6 +79,8 @@ READING = {
     "fill_keys": None,
     "sheet": "People",
     "header_row": 2,
+    "comment": "#",
+    "blanks": "keep",
     "catalog": "labels.sas7bcat",
     "format": "csv",
     "unit": "after",

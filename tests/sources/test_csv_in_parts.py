@@ -26,6 +26,7 @@ CELLS += [
 ]
 READING = [{}, {"null_values": ["NA"]}, {"thousands": "."}, {"date_format": "%d.%m.%Y"}, {"decimal": ","}]
 READING += [{"fields": {"b": {"date_format": "%d.%m.%Y", "null_values": ["1"]}}}, {"fields": {"a": {"decimal": ","}}}]
+READING += [{"blanks": "strip"}, {"comment": "2"}, {"header_row": 1}]
 COLUMNS = st.lists(st.sampled_from(CELLS), min_size=1, max_size=4).flatmap(
     lambda some: st.lists(st.sampled_from(some), min_size=8, max_size=8)
 )

@@ -32,6 +32,8 @@ EFFECTS = {
     ("csv", "date_format"): ("a,b\n31.12.1980,2\n", "%d.%m.%Y"),
     ("csv", "unit"): ("a,b\n12 kg,2\n", "after"),
     ("csv", "fields"): ("a,b\nNA,2\n", {"a": {"null_values": ["NA"]}}),
+    ("csv", "comment"): ("# People\na,b\nx,2\n", "#"),
+    ("csv", "blanks"): ("a, b\nx, y\n", "keep"),
     ("ndjson", "encoding"): ('{"a": "é"}\n', "cp1252"),
     ("ndjson", "null_values"): ('{"a": "NA"}\n{"a": "x"}\n', ["NA"]),
     ("ndjson", "fields"): ('{"a": "31.12.1980"}\n', {"a": {"date_format": "%d.%m.%Y"}}),
@@ -141,6 +143,7 @@ def test_a_receipt_names_the_format_and_the_encoding_that_a_file_says(tmp_path):
     [
         ({"delimeter": ";"}, "There is no key 'delimeter'. Did you mean 'delimiter'"),
         ({"quote": "''"}, "quote cannot be used: it should be one ASCII character"),
+        ({"comment": ";"}, 'comment=";" cannot be used here: it is the delimiter'),
         ({"sheet": "People"}, "sheet cannot be given for a .csv file"),
         ({"fields": {"born": {"decimal": ";"}}}, "fields.born.decimal cannot be used: it should be '.' or ','"),
         ({"date_format": "%d.%m."}, "date_format cannot be used: '%d.%m.' has no year"),

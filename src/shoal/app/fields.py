@@ -162,7 +162,12 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
         "unit": Words("Unit of numbers", values={"": "none", "before": "before them", "after": "after them"}),
         "max_unpacked_gb": Words("Largest size to unpack to, in GB"),
         "sheet": Words("Sheet of the workbook"),
-        "header_row": Words("Row that names the columns, as Excel counts"),
+        "header_row": Words("Row or line that names the columns, counted from 1"),
+        "comment": Words("Lines that begin with this are comments, such as #"),
+        "blanks": Words(
+            "Blanks beside the character between fields",
+            values={"": "no part of a field if the first line has them", "strip": "no part", "keep": "part of a field"},
+        ),
         "fill_keys": Words("Keys that some lines lack are missing values"),
         "catalog": Words("Catalogue with the labels (.sas7bcat), below the folder"),
         "skip_rows": Words("Records to leave out, by number", "Such as 1-3,812; the first below the header is 1."),

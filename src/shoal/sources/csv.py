@@ -26,6 +26,7 @@ from shoal.sources.csv_dialect import (
     records,
     sample,
 )
+from shoal.sources.csv_lines import have_blanks, without_blanks, without_comments
 from shoal.sources.csv_types import Types, TypesFound, infer
 from shoal.sources.format import About, Content, Format, InParts, Parts, one_part
 from shoal.sources.left_out import Skipping, all_skipped, are_skipped
@@ -76,19 +77,24 @@ def open_csv(path: Path, reading: Reading) -> "CsvFile":
     encoding = reading.encoding or "utf-8"
     above = 0 if reading.header_row is None else reading.header_row - 1
     blocks = as_utf8(unpacked(path, reading.max_unpacked_gb), encoding, path.name)
-    text = sample(next(after_lines(blocks, above, path.name), b""), path.name)
+    start = sample(next(after_lines(blocks, above, path.name), b""), path.name)
+    text = b"".join(without_comments([start.encode()], reading.comment, quote)).decode()
     if not text.strip():
         raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
     delimiter = reading.delimiter or find_delimiter(text, quote)
-    if reading.decimal == delimiter:
-        raise ParameterError(f"{setting('decimal', delimiter)} cannot be used here: it is the delimiter.")
+    for name in ("decimal", "comment"):
+        if getattr(reading, name) == delimiter:
+            raise ParameterError(f"{setting(name, delimiter)} cannot be used here: it is the delimiter.")
+    strips = reading.blanks == "strip" or (reading.blanks is None and have_blanks(text, delimiter, quote))
+    if strips:
+        text = without_blanks(text.encode(), delimiter, quote).decode()
     # A comma-delimited file cannot have decimal commas, so there is nothing to detect.
     is_pointed = reading.decimal is None and delimiter == "," and reading.thousands != "."
     has_header = _has_header(reading)
     names = _names(text, delimiter, quote, path.name, reading)
     whole_file = reading.of_all.model_copy(update={"null_values": None, **({"decimal": "."} if is_pointed else {})})
     return CsvFile(
-        *(path, delimiter, encoding, quote, names, has_header, above + 1),
+        *(path, delimiter, encoding, quote, strips, names, has_header, above + 1),
         *(reading, whole_file, reading.of_columns(names)),
     )
 
@@ -123,6 +129,8 @@ class CsvFile:
     delimiter: str
     encoding: str
     quote: str
+    strips: bool
+    """Whether blanks around fields are left out."""
     names: tuple[str, ...]
     has_header: bool
     first_line: int
@@ -144,8 +152,10 @@ class CsvFile:
             "date_format": None,
             "unit": None,
         }
-        every |= {"decimal": found.decimal, "fields": found.fields}
-        return Receipt(self.given, self.given.model_copy(update=every), thousandths=found.thousandths)
+        every |= {"decimal": found.decimal, "fields": found.fields, "blanks": "strip" if self.strips else None}
+        told = "Blanks beside the delimiter are not read as parts of the fields."
+        notes = (told,) if self.strips and self.given.blanks is None else ()
+        return Receipt(self.given, self.given.model_copy(update=every), thousandths=found.thousandths, notes=notes)
 
     def texts(self, wanted: Sequence[str], at_once: int = _AT_ONCE, longest: int | None = None) -> Iterator[pa.Table]:
         """Yield columns of text, of about `at_once` bytes of the file at a time.
@@ -161,8 +171,9 @@ class CsvFile:
         blocks = as_utf8(unpacked(self.path, self.given.max_unpacked_gb, at_once), self.encoding, self.path.name)
         above = self.first_line - 1
         blocks = after_lines(blocks, above, self.path.name)
+        blocks = without_comments(blocks, self.given.comment, self.quote, in_lines=len(self.names) > 1)
         broken, is_first, n_seen = _Broken(), True, -1 if self.has_header else 0
-        for piece in pieces(blocks, self.quote, self.delimiter, self.path.name, longest, above):
+        for piece in pieces(blocks, self.quote, self.delimiter, self.path.name, longest, above, strips=self.strips):
             if is_first:
                 piece = piece.without_empty_lines()
             if not piece.raw:
@@ -243,7 +254,7 @@ class _Broken:
     """Records that do not have as many fields as the header and are not left out."""
 
     def __init__(self) -> None:
-        self.n_records = 0
+        self.n_records, self._n_marked = 0, 0
         self._lines: list[int] = []
         self._numbers: list[int] = []
         self._widths: set[int] = set()
@@ -257,7 +268,11 @@ class _Broken:
         self.n_records += len(rows)
         self._widths.update(width for _, width in rows)
         numbers = [number for number, _ in rows[: _SHOWN - len(self._lines)]]
-        self._lines += [piece.line + line for line in lines_of_records(piece.raw, quote, numbers)]
+        found = lines_of_records(piece.raw, quote, numbers)
+        self._lines += [piece.line + line for line in found]
+        if found:
+            lines = piece.raw.splitlines()
+            self._n_marked += sum(lines[line - 1].startswith(b"#") for line in found)
         self._numbers += [before + number for number in numbers]
 
     def error(self, path: str, n_fields: int, skipped: str | None) -> FileError:
@@ -266,11 +281,13 @@ class _Broken:
         more = "" if is_all else f" and {self.n_records - len(self._lines)} more"
         rows = all_skipped(skipped, self._numbers)
         leave_out = f" leave them out with {setting('skip_rows', rows)}," if is_all else ""
+        is_comment = f"If lines that begin with '#' are comments, give {setting('comment', '#')}; otherwise correct"
+        advice = is_comment if self._n_marked else "Correct"
         return FileError(
             f"{self.n_records} records of {path!r} do not have {n_fields} fields, as the header has, but "
             f"{' or '.join(map(str, sorted(self._widths)[:_SHOWN]))}: line(s) "
-            f"{', '.join(map(str, self._lines))}{more}. Correct these lines (a delimiter within a field needs quotes),"
-            f"{leave_out} or give {setting('delimiter')} or {setting('quote')}."
+            f"{', '.join(map(str, self._lines))}{more}. {advice} these lines (a delimiter within a field needs "
+            f"quotes),{leave_out} or give {setting('delimiter')} or {setting('quote')}."
         )
 
 
@@ -290,6 +307,8 @@ def _names(text: str, delimiter: str, quote: str, path: str, reading: Reading) -
         line = reading.header_row or 1
         # A line that was named is the header; only what it cannot be is refused.
         likely = None if reading.header_row else likely_header(text, quote)
+        if likely is None and len(first) == 1 and not reading.header_row:
+            likely = likely_header(text, quote, of_numbers=True)
         check_header(first, path, trusted=bool(reading.header or reading.header_row), line=line, likely=likely)
         return tuple(first)
     if len(names) != len(first):
@@ -361,7 +380,7 @@ _ENDINGS = (".csv", ".tsv", ".txt")
 _OPTIONS = frozenset(
     {
         *("delimiter", "encoding", "decimal", "quote", "null_values", "header", "header_row", "names", "thousands"),
-        *("date_format", "unit", "fields", "max_unpacked_gb"),
+        *("date_format", "unit", "fields", "comment", "blanks", "max_unpacked_gb"),
     }
 )
 CSV = Format(
@@ -375,7 +394,7 @@ CSV = Format(
     in_parts=InParts(read_csv_parts, _ENDINGS, _OPTIONS),
     write_parts=write_csv_parts,
     read_only=archived_endings(*_ENDINGS),
-    own_reading={"header": True},
+    own_reading={"header": True, "blanks": "keep"},
     skips=True,
     loses="types, which are inferred again; categories, labels",
 )

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import FileError, ParameterError, listed
 from shoal.sources.clean import check_names
+from shoal.sources.csv_lines import without_blanks
 from shoal.spelling import setting
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -77,13 +78,17 @@ def sample(raw: bytes, path: str) -> str:
 
 
 def find_delimiter(text: str, quote: str) -> str:
-    """Return the delimiter that splits most records of a sample into the same, largest number of fields."""
+    """Return the delimiter that splits most records of a sample into the same, largest number of fields.
+
+    If none splits the first one, the file has one column, and its delimiter is one that does not occur.
+    """
 
     def score(delimiter: str) -> float:
         widths = [len(record) for record in records(text, delimiter, quote)]
         return (widths[0] - 1) * widths.count(widths[0]) / len(widths) if widths else 0.0
 
-    return max(DELIMITERS, key=score)
+    best = max(DELIMITERS, key=score)
+    return best if score(best) else next((each for each in DELIMITERS if each not in text), best)
 
 
 def records(text: str, delimiter: str, quote: str) -> list[list[str]]:
@@ -115,15 +120,18 @@ def after_lines(blocks: Iterable[bytes], n_lines: int, path: str) -> Iterator[by
         )
 
 
-def likely_header(text: str, quote: str) -> int | None:
-    """Return the first line that could name the columns of nearly all lines below it, counted from 1."""
+def likely_header(text: str, quote: str, *, of_numbers: bool = False) -> int | None:
+    """Return the first line that could name the columns of nearly all lines below it, counted from 1.
+
+    With `of_numbers` names may be numbers, such as years.
+    """
     lines = text.splitlines()[: _LOOKED_AT + _N_RECORDS]
     best, found = 0.0, None
     for delimiter in DELIMITERS:
         split = [next(iter(records(line, delimiter, quote)), []) for line in lines]
         for number, names in enumerate(split[:_LOOKED_AT], 1):
             below = [len(record) for record in split[number:] if record]
-            if len(names) < 2 or not below or not _could_name(names):
+            if len(names) < 2 or not below or not (of_numbers or _could_name(names)):
                 continue
             share = below.count(len(names)) / len(below)
             if share >= _NEARLY_ALL and (len(names) - 1) * share > best:
@@ -146,6 +154,11 @@ def check_header(names: Sequence[str], path: str, trusted: bool, line: int = 1, 
         raise FileError(
             f"{which} leaves column(s) {listed(empty, 5)} without a name. {below}Write a header line with a name for "
             f"each column, or give {replacing}."
+        )
+    if names and names[0].startswith("#") and not trusted:
+        raise FileError(
+            f"{which} begins with '#', as comments do. If lines that begin with it are comments, give "
+            f"{setting('comment', '#')}; if it is the header, give {setting('header', True)}."
         )
     if len(names) == 1 and below and not trusted:
         raise FileError(
@@ -186,9 +199,18 @@ class Piece(NamedTuple):
 
 
 def pieces(
-    blocks: Iterable[bytes], quote: str, delimiter: str, path: str, longest: int | None = None, line: int = 0
+    blocks: Iterable[bytes],
+    quote: str,
+    delimiter: str,
+    path: str,
+    longest: int | None = None,
+    line: int = 0,
+    *,
+    strips: bool = False,
 ) -> Iterator[Piece]:
     """Yield the records of a file, as many at a time as end in a block; `line` lines are above them.
+
+    With `strips` they have no blanks around their fields.
 
     Raises
     ------
@@ -203,13 +225,13 @@ def pieces(
         end = _end_of_records(raw, quotes) if block else len(raw)
         # Also of a record that goes on: reading on until it ends could take the whole file.
         whole, n_whole = (raw[:end], int(np.searchsorted(quotes, end))) if end else (raw, len(quotes) // 2 * 2)
-        bad = _misplaced(whole, quotes[:n_whole], delimiter, quote)
+        quotes = quotes[:n_whole]
+        if strips:
+            whole = without_blanks(whole, delimiter, quote)
+            quotes = _positions(whole, quote)[:n_whole]
+        bad = _misplaced(whole, quotes, delimiter, quote)
         if bad is not None:
-            raise FileError(
-                f"{path!r} has a quote that neither begins nor ends a field, first in line "
-                f"{line + _line_of(raw, bad)}. Double it and quote the field, or give {setting('quote', '')} if the "
-                "file does not use quoting."
-            )
+            raise _misplaced_quote(whole, bad, line, delimiter, quote, path)
         if end:
             yield Piece(whole, line, n_whole > 0)
             line += whole.count(b"\n")
@@ -220,6 +242,21 @@ def pieces(
                 f"the file in batches. If the file has no quotes, give {setting('quote', '')}; otherwise shorten the "
                 "field."
             )
+
+
+def _misplaced_quote(raw: bytes, bad: int, line: int, delimiter: str, quote: str, path: str) -> FileError:
+    """Return the error that names its line; blanks beside the delimiter may be all that is wrong."""
+    plain = without_blanks(raw, delimiter, quote)
+    only_blanks = plain != raw and _misplaced(plain, _positions(plain, quote), delimiter, quote) is None
+    what = (
+        f"If blanks beside the delimiter are no part of the fields, give {setting('blanks', 'strip')}; otherwise double"
+        if only_blanks
+        else "Double"
+    )
+    return FileError(
+        f"{path!r} has a quote that neither begins nor ends a field, first in line {line + _line_of(raw, bad)}. {what} "
+        f"it and quote the field, or give {setting('quote', '')} if the file does not use quoting."
+    )
 
 
 def _end_of_records(raw: bytes, quotes: NDArray[np.int64]) -> int:

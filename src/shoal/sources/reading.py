@@ -124,6 +124,9 @@ def _without_forms(given: tuple[str, ...] | None) -> tuple[str, ...] | None:
 Side = Literal["before", "after"]
 """Where the unit of a number is."""
 
+Blanks = Literal["strip", "keep"]
+"""What becomes of blanks beside a delimiter."""
+
 Strings = Annotated[tuple[str, ...], BeforeValidator(_strings)]
 Character = Annotated[str, AfterValidator(_one_character)]
 Quote = Annotated[str, AfterValidator(lambda given: given and _one_character(given))]
@@ -226,6 +229,14 @@ class Reading(Settings):
         ge=1,
         description="line of a CSV file, or row of a sheet as Excel counts, that names the columns; what is above it "
         "is not read",
+    )
+    comment: Character | None = Field(
+        None, description="lines of a CSV file that begin with it are not read, such as #"
+    )
+    blanks: Blanks | None = Field(
+        None,
+        description="beside the delimiters of a CSV file: strip them, or keep them as parts of the fields; stripped if "
+        "the header or every field has them",
     )
     catalog: FilePath | None = Field(None, description="catalogue (.sas7bcat) with the labels of a SAS file")
     format: str | None = Field(
