@@ -99,7 +99,7 @@ def tried(problem: Problem, tries: Iterator[Setting]) -> Iterator[dict[str, Any]
             start = process_time()
             labels = setting.run(problem.X, problem.k)
             seconds = process_time() - start
-        il = loss(problem.X, labels).il
+        il = 100 * loss(problem.X, labels).il
         click.echo(f"{problem}: {setting.constant} {setting.value:g}: {il:.4f} %, {seconds:.2f} s", err=True)
         yield {
             "problem": str(problem),

@@ -109,7 +109,7 @@ def main(quick: bool, output: Path | None) -> None:
                 start = process_time()
                 labels = run(X, k)
                 seconds = process_time() - start
-            rows.append(Row(page, data, *X.shape, k, name, seconds, loss(X, labels).il))
+            rows.append(Row(page, data, *X.shape, k, name, seconds, 100 * loss(X, labels).il))
             say(f"{page}: {data}, {len(X):,} x {X.shape[1]}, k = {k}, {name}: {seconds:.2f} s, IL {rows[-1].il:.4f} %")
     output.write_text(json.dumps({**circumstances(quick), "rows": [asdict(row) for row in rows]}, indent=1) + "\n")
     say(f"Written to {output}")

@@ -45,7 +45,7 @@ release = run(Job.of(**settings), force=True)
 wall = time.perf_counter() - began
 sys.path.insert(0, sys.argv[2])
 from one_run import peak_memory
-found = {"il": release.loss.il, "classes": release.verdict.n_classes, "smallest": release.verdict.smallest}
+found = {"il": 100 * release.loss.il, "classes": release.verdict.n_classes, "smallest": release.verdict.smallest}
 print(json.dumps({**found, "wall": wall, "cpu": time.process_time(), "peak_mb": peak_memory() / 1e6}))
 """
 

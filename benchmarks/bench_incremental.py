@@ -123,7 +123,7 @@ def one_problem(bench: Bench, problem: Problem, aim: float) -> None:
         }.items():
             labels[name], seconds = timed(task)
             times[name].append(seconds)
-    il = {name: loss(X, cells).il for name, cells in labels.items()}
+    il = {name: 100 * loss(X, cells).il for name, cells in labels.items()}
     share = 100 * min(times["reopen"]) / min(times["everything"])
     extra = 100 * (il["reopen"] / il["everything"] - 1)
     bench.row(
@@ -154,8 +154,8 @@ def models(bench: Bench) -> None:
             collection.add(table.slice(round(0.9 * n)))
             late, late_seconds = timed(lambda collection=collection: collection.finish(threads=1))
         bench.row(
-            section="models", model=str(model), n=n, nu=0.1, il_everything=everything.loss.il,
-            il_collection=late.loss.il, seconds_everything=seconds, seconds_finish=late_seconds,
+            section="models", model=str(model), n=n, nu=0.1, il_everything=100 * everything.loss.il,
+            il_collection=100 * late.loss.il, seconds_everything=seconds, seconds_finish=late_seconds,
         )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def measured(table: pa.Table, **settings: Any) -> dict[str, Any]:
         release = anonymize(
             table, k=K, quasi_identifiers=["days", "test", "value"], subject="id", seed=1, threads=2, **settings
         )
-    found = {"wall": perf_counter() - wall, "cpu": process_time() - cpu, "il": release.loss.il}
+    found = {"wall": perf_counter() - wall, "cpu": process_time() - cpu, "il": 100 * release.loss.il}
     if release.linking is None or release.verdict.linked is None:
         return found
     linked = {"histories": release.verdict.linked.n_classes, "smallest": release.verdict.linked.smallest}

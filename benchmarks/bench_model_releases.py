@@ -60,7 +60,7 @@ def measure(table: Any, models: list[Model]) -> dict[str, Any]:
     return {
         "wall": wall,
         "cpu": cpu,
-        "il": release.loss.il,
+        "il": 100 * release.loss.il,
         "classes": release.verdict.n_classes,
         "reached": [found.value for found in release.verdict.models],
     }

@@ -116,9 +116,20 @@ def measured(data: str, made: Prepared, k: int, published: str, contender: str, 
     found = ncp(made.original, made.schema, dict.fromkeys(made.schema.quasi_names, labels))
     sizes = np.bincount(labels)
     row = Row(
-        data, len(labels), k, published, contender, found.ncp, len(sizes), int(sizes.min()), *(times or (None, None))
+        data,
+        len(labels),
+        k,
+        published,
+        contender,
+        100 * found.ncp,
+        len(sizes),
+        int(sizes.min()),
+        *(times or (None, None)),
     )
-    say(f"{data}, k = {k}, {published}: {contender}: NCP {found.ncp:.3f} %" + (f", {times[0]:.2f} s" if times else ""))
+    say(
+        f"{data}, k = {k}, {published}: {contender}: NCP {100 * found.ncp:.3f} %"
+        + (f", {times[0]:.2f} s" if times else "")
+    )
     return row
 
 

@@ -66,8 +66,8 @@ def measure(data: str, table: Table, dropped: list[str], most_dims: int, k: int,
         method=method,
         most_dims=most_dims,
         coordinates=sum(axis.n_dims for axis in found.space.axes),
-        il=found.loss.il,
-        il_nominal=float(np.mean([found.loss.columns[name].il for name in nominal])),
+        il=100 * found.loss.il,
+        il_nominal=float(100 * np.mean([found.loss.columns[name].il for name in nominal])),
         cpu_seconds=seconds,
     )
 

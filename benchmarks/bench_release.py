@@ -118,7 +118,7 @@ def measure(path: Path, k: int, method: str) -> dict[str, Any]:
     finally:
         shoal.constraints.constrained_cells.partition = original
     return {
-        "il": release.loss.il,
+        "il": 100 * release.loss.il,
         "bare": vars(bare),
         "partition": vars(partition),
         "around": {"wall": whole.wall - partition.wall, "cpu": whole.cpu - partition.cpu},

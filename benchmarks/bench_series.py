@@ -174,8 +174,8 @@ def by_after(X: Matrix, first: Labels, second: Labels, later: Matrix, repeats: i
     present, left = after.series.verdict.present, after.series.verdict.left
     return {
         "strategy": "after, with reserve",
-        "il_percent": after.loss.il,
-        "il_of_a_plain_release_percent": plain.loss.il,
+        "il_percent": 100 * after.loss.il,
+        "il_of_a_plain_release_percent": 100 * plain.loss.il,
         "first_cells_of": before.verdict.smallest,
         "withheld": after.series.plan.n_withheld_in_all / len(second),
         "smallest": present.smallest,

@@ -195,7 +195,7 @@ def released(master: str, folder: Path) -> dict[str, Any]:
     shares = {f"cpu_{name}": total - jvm[name] for name, total in cpu.jvm_seconds().items()} if start else {}
     took = {"wall": wall, "cpu": sum(spent.values()), **spent, **shares}
     memory = {f"{name}_peak_mb": peak_mb(pid) for name, pid in drivers().items()}
-    found = {"il": release.loss.il, "classes": release.verdict.n_classes, "smallest": release.verdict.smallest}
+    found = {"il": 100 * release.loss.il, "classes": release.verdict.n_classes, "smallest": release.verdict.smallest}
     return {**found, "records": records_of(target), **took, **start, **memory}
 
 

@@ -83,13 +83,13 @@ def measure_engine(delay, n, n_plain, rounds, say):
         "n_plain": n_plain,
         "faster": best["stream"] / plain_rate,
         "mse": summary.mse,
-        "il": summary.il,
+        "il": 100 * summary.il,
         "mse_on_the_plain_part": check.mse,
         "plain_mse": plain_mse,
     }
     say(
         f"delay {delay:>6,}: Stream {best['stream']:>12,.0f}/s, window alone {best['window']:>12,.0f}/s, plain Python "
-        f"{plain_rate:>8,.0f}/s: {result['faster']:,.0f} x; MSE {summary.mse:.4f}, IL {summary.il:.2f} %"
+        f"{plain_rate:>8,.0f}/s: {result['faster']:,.0f} x; MSE {summary.mse:.4f}, IL {100 * summary.il:.2f} %"
     )
     return result
 

@@ -118,7 +118,7 @@ def _row(
         seconds=min(times),
         median=median(times),
         runs=len(times),
-        il=loss(problem.X, labels[entry]).il,
+        il=100 * loss(problem.X, labels[entry]).il,
         same_cells=agreement(labels[reference], labels[entry]) if reference else None,
         same_as=str(reference) if reference else None,
         matrix_mb=problem.X.nbytes / 1e6,

@@ -50,10 +50,10 @@ def run(table: pd.DataFrame, delay: int, order_weight: float) -> dict[str, float
     assert smallest >= K
     assert summary.n_in == summary.n_released + summary.n_side
     print(
-        f"delay {delay:>5}, weight {order_weight:<6g} IL {summary.il:6.2f} %, moved {summary.displacement_mean:6.1f} "
-        f"places on average, aside {summary.n_side}, smallest cell {smallest}"
+        f"delay {delay:>5}, weight {order_weight:<6g} IL {100 * summary.il:6.2f} %, moved "
+        f"{summary.displacement_mean:6.1f} places on average, aside {summary.n_side}, smallest cell {smallest}"
     )
-    return {"delay": delay, "weight": order_weight, "il": summary.il or 0.0, "moved": summary.displacement_mean}
+    return {"delay": delay, "weight": order_weight, "il": 100 * (summary.il or 0.0), "moved": summary.displacement_mean}
 
 
 def main() -> None:

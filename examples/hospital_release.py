@@ -49,7 +49,7 @@ def main():
         seed=20310506,
     )
     release.write("release.parquet", report="report.html", force=True)
-    print(f"{release.verdict.n_records:,} stays, {release.loss.il:.1f} % lost")
+    print(f"{release.verdict.n_records:,} stays, {100 * release.loss.il:.1f} % lost")
 
     # Anybody who has only the file can recount it.
     quasi = [*release.job.roles.quasi_identifiers, "ward"]

@@ -59,7 +59,7 @@ def main():
         f"{linking.n_linked:,} of {linking.n_persons:,} patients stay linked, {linking.n_cut} with their first visits"
     )
     print(f"{linking.n_unlinked_records} of {linking.n_records:,} visits are published without the link")
-    print(f"{release.loss.il:.1f} % lost, {release.measures['linking']['il_without_link']:.1f} % without the link")
+    print(f"{release.loss.il:.1%} lost, {release.measures['linking']['il_without_link']:.1%} without the link")
     for text in release.warnings:
         print("Warning:", text)
 

@@ -35,9 +35,9 @@ print(f"{'steer':<36}{'loss %':>8}{'regions':>9}{'hospitals':>11}   in a group o
 for steer in ({}, {"region": 1}, {"region": 100}, {"hospital": -10}, {"region": 100, "hospital": -10}):
     release = shoal.anonymize(visits, k=5, steer=steer, seed=1, **roles)
     reached = [values_in_a_group(release, column) for column in ("region", "hospital")]
-    print(f"{steer!s:<36}{release.loss.il:>8.2f}{reached[0]:>9.2f}{reached[1]:>11.2f}")
+    print(f"{steer!s:<36}{100 * release.loss.il:>8.2f}{reached[0]:>9.2f}{reached[1]:>11.2f}")
 
 promised = shoal.anonymize(
     visits, k=5, steer={"region": 100}, models=[shoal.LDiversity("hospital", l=3)], seed=1, **roles
 )
-print(f"\nWith l-diversity as well, guaranteed: {promised.verdict.holds}, loss {promised.loss.il:.2f} %")
+print(f"\nWith l-diversity as well, guaranteed: {promised.verdict.holds}, loss {100 * promised.loss.il:.2f} %")

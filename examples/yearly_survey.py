@@ -67,9 +67,7 @@ def main():
         version.write(f"public{year}.parquet", force=True)
         public.append(f"public{year}.parquet.cells")
         for name, made in (("research", release), ("public", version)):
-            print(
-                f"{year} {name}: {made.verdict.n_records:,} people, {made.loss.il:.1f} % lost. {made.series.sentence}"
-            )
+            print(f"{year} {name}: {made.verdict.n_records:,} people, {made.loss.il:.1%} lost. {made.series.sentence}")
 
 
 if __name__ == "__main__":

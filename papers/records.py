@@ -92,14 +92,14 @@ def measure(sizes: tuple[int, ...], seconds: float, with_bound: bool, seed: int)
                 *_timed(X, k, "mdav", seed),
                 *_timed(X, k, "auto", seed),
                 *_timed(X, k, "auto", seed, effort="best", seconds=seconds),
-                lower_bound(X, k, effort="strong").il if with_bound else None,
+                100 * lower_bound(X, k, effort="strong").il if with_bound else None,
             )
 
 
 def _timed(X: Matrix, k: int, method: str, seed: int, **options: Any) -> tuple[float, float]:
     begin = perf_counter()
     labels = partition(X, k, method, seed, threads=1, **options)
-    return loss(X, labels).il, perf_counter() - begin
+    return 100 * loss(X, labels).il, perf_counter() - begin
 
 
 PAPER = Paper(

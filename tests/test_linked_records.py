@@ -355,7 +355,7 @@ def test_the_benchmark_measures_every_policy(tmp_path):
     rows = json.loads((tmp_path / "results.json").read_text())["rows"]
 
     assert [row["release"] for row in rows] == ["without link", *POLICIES]
-    assert all(row["smallest"] >= 5 and row["records_withheld"] >= 0 for row in rows[1:])
+    assert all(row["smallest"] >= 5 and row["n_withheld_records"] >= 0 for row in rows[1:])
 
 
 def persons_of(table, n_more=0):

@@ -313,7 +313,7 @@ def test_manifests_reports_and_summaries_tell_what_was_promised_and_reached(peop
     for told in (*manifests, report):
         assert [one["model"] for one in told["verdict"]["models"]] == ["t-closeness", "l-diversity"]
         assert told["verdict"]["models"][0]["t"] == 0.2
-        assert told["verdict"]["models"][0]["reached"] == release.verdict.models[0].value
+        assert told["verdict"]["models"][0]["value"] == release.verdict.models[0].value
     assert manifests[0]["job"]["models"][0] == {"model": "t-closeness", "column": "salary", "t": 0.2}
     assert "seed" not in manifests[0]["job"]
     for text in (
@@ -335,7 +335,7 @@ def test_a_broken_promise_is_the_headline(people, tmp_path):
 
     assert "Some groups reveal more about salary and diagnosis than was promised" in page
     assert "Do not publish this table." in page
-    assert json.loads(render(claiming, "json"))["verdict"]["models"][1]["reached"] is None
+    assert json.loads(render(claiming, "json"))["verdict"]["models"][1]["value"] is None
 
 
 def test_models_bring_homogeneity_and_skewness_down(people):

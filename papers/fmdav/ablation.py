@@ -81,7 +81,7 @@ def measure(source: Source, n: int, k: int, seed: int, sample: int, variant: str
     """Time a variant on a random sample of `n` records, columns normalised; processor time."""
     X = standardize(source.sample(n, np.random.default_rng([seed, n, sample])))
     cells, seconds = timed(variants()[variant], X, k)
-    return Run(cells, seconds, loss(X, cells).il)
+    return Run(cells, seconds, 100 * loss(X, cells).il)
 
 
 @contextmanager

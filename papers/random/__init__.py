@@ -116,7 +116,7 @@ def partitions(data: str, X: Matrix, k: int, c: int, seeds: Iterable[int]) -> li
         for seed in seeds:
             labels, taken = timed(make, seed)
             seconds.append(taken)
-            ils.append(loss(X, labels).il)
+            ils.append(100 * loss(X, labels).il)
         found.append(Partitioned(data, name, k, float(np.mean(seconds)), float(np.mean(ils))))
     return found
 

@@ -97,7 +97,7 @@ def trees(data: str, X: Matrix, k: int) -> Trees:
     numbers = []
     for method in ("mst", "diameter", "centroid"):
         labels, seconds = timed(partition, X, k, method, threads=1)
-        numbers += [loss(X, labels).il, seconds]
+        numbers += [100 * loss(X, labels).il, seconds]
     return Trees(data, k, *numbers)
 
 

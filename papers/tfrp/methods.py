@@ -70,8 +70,8 @@ def measure(data: str, X: Matrix, k: int, limit: Limit = SMALL_LIMIT) -> list[Re
             again, second = _timed(partial(dissolve, X, labels, k, cut))
             plain = _plain_times(base, X, k) if limit.allows(base, n, k) else (None, None)
             plus = SCATTERED[base]
-            found[base] = Result(data, n, n_dims, k, base, loss(X, labels).il, first, plain[0])
-            found[plus] = Result(data, n, n_dims, k, plus, loss(X, again).il, first + second, plain[1])
+            found[base] = Result(data, n, n_dims, k, base, 100 * loss(X, labels).il, first, plain[0])
+            found[plus] = Result(data, n, n_dims, k, plus, 100 * loss(X, again).il, first + second, plain[1])
     return [found[method] for method in METHODS]
 
 

@@ -190,7 +190,7 @@ class TableMeasures:
 
     @cached_property
     def loss_without_link(self) -> float | None:
-        """Information loss, in percent, of the same records grouped one by one; None if none are linked."""
+        """Information loss of the same records grouped one by one; None if none are linked."""
         if self.linking is None:
             return None
         alone = self.schema.roles.model_copy(update={"keep_link": None, "household": None, "link_order": ()})
@@ -198,7 +198,7 @@ class TableMeasures:
         settings = {"models": job.models, "threads": self.threads, **job.options}
         cells = group(self.original, schema, self.space, self.points, job.k, job.method, job.seed, **settings)
         sums = kernels.cell_spread(self.points, cells.labels, int(cells.labels.max()) + 1).sum()
-        return float(100 * sums / kernels.cell_spread(self.points, np.zeros_like(cells.labels), 1).sum())
+        return float(sums / kernels.cell_spread(self.points, np.zeros_like(cells.labels), 1).sum())
 
     @cached_property
     def contributions(self) -> list[Contribution]:

@@ -61,7 +61,7 @@ def test_a_run_gives_its_result_and_its_file_is_private(runs, tmp_path):
     refused = wait(runs, runs.start("check", "", 3, 'input = {path = "none.csv"}\n'), LIMIT)
 
     assert (done.outcome, done.verb, done.key, done.job) == ("done", "inspect", "key", 3)
-    assert done.result["records"] == 60
+    assert done.result["n_records"] == 60
     assert refused.outcome == "refused"
     assert "'none.csv' does not exist" in refused.message
     assert all(map(system.is_private, (tmp_path / "runs").iterdir()))

@@ -184,8 +184,8 @@ def test_a_verdict_can_be_written_as_json():
     content = json.loads(json.dumps(verdict.to_dict(), allow_nan=False))
 
     assert content["holds"] is True
-    assert content["class_sizes"] == {"2": 1}
-    assert content["confidential"]["s"]["recursive_c"] is None
+    assert content["sizes"] == {"2": 1}
+    assert content["confidential"]["s"]["recursive"] is None
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_several_releases_are_counted_together(tmp_path):
     assert result.exit_code == 1
     assert "does not hold over 2 releases" in result.output
     assert "3, 1 of them alone" in result.output
-    assert json.loads(shoal_command(*asked, "--json").output)["in_the_last_release"]["people_below_k"] == 3
+    assert json.loads(shoal_command(*asked, "--json").output)["present"]["n_below"] == 3
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_every_format_is_detected_by_its_first_bytes(ending, csv_file):
     assert detected.exit_code == given.exit_code == 0
     found = json.loads(detected.stdout)
     assert f"(.{ending})" in found["notes"][0]
-    assert found["records"] == json.loads(given.stdout)["records"] == 60
+    assert found["n_records"] == json.loads(given.stdout)["n_records"] == 60
     assert json.loads(given.stdout)["notes"] == []
 
 

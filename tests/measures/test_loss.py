@@ -86,7 +86,7 @@ def test_four_records_worked_out_by_hand():
 
     assert found.sse == 50
     assert found.sst == 50
-    assert found.il == 100
+    assert found.il == 1
     assert found.mse == 12.5
     assert found.mae == 2.5
     assert found.gse.tolist() == [50, 0]
@@ -104,7 +104,7 @@ def test_one_cell_of_everything_loses_exactly_everything(problem):
     found = loss(X, np.zeros(len(X), dtype=int))
 
     assert found.sse == found.sst
-    assert found.il == (100 if np.ptp(X, axis=0).any() else 0)
+    assert found.il == (1 if np.ptp(X, axis=0).any() else 0)
 
 
 def test_cells_of_one_record_lose_nothing():

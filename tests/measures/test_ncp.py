@@ -42,7 +42,7 @@ def test_reports_and_comparisons_show_the_penalty():
     assert release.measures["certainty"]["ncp"] == release.certainty.ncp
     assert "certainty" not in release_of().measures
     assert found.choices[0].ncp == release_of(objective="ncp").certainty.ncp
-    assert f"{found.choices[0].ncp:.4f}" in str(found)
+    assert f"{100 * found.choices[0].ncp:.4f}" in str(found)
     assert "NCP" not in str(plain)
 
 

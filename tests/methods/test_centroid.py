@@ -34,7 +34,7 @@ def test_the_cells_are_those_of_the_naive_twin(family):
 def test_the_losses_that_the_paper_prints(data, k, method, printed):
     X = standardize(data().X)
 
-    assert loss(X, partition(X, k, method)).il == pytest.approx(printed, abs=0.01)
+    assert 100 * loss(X, partition(X, k, method)).il == pytest.approx(printed, abs=0.01)
 
 
 def test_all_cells_but_those_joined_by_left_over_records_hold_k():

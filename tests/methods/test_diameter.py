@@ -32,7 +32,7 @@ def test_the_cells_are_those_of_the_naive_twin(family):
 def test_the_losses_that_the_paper_prints(data, k, method, printed):
     X = standardize(data().X)
 
-    assert loss(X, partition(X, k, method)).il == pytest.approx(printed, abs=0.03)
+    assert 100 * loss(X, partition(X, k, method)).il == pytest.approx(printed, abs=0.03)
 
 
 @pytest.mark.parametrize(("n", "sizes"), [(7, [7]), (8, [4, 4]), (11, [4, 7]), (12, [4, 4, 4])])

@@ -118,7 +118,7 @@ MEASURED = {
 @pytest.mark.parametrize("load", MEASURED, ids=lambda load: load.__name__)
 def test_the_losses_that_the_docs_print(load):
     X = standardize(load().X)
-    losses = [[loss(X, partition(X, k, "topdown", seed=0, c=c)).il for k in (3, 4, 5, 10)] for c in (1, None)]
+    losses = [[100 * loss(X, partition(X, k, "topdown", seed=0, c=c)).il for k in (3, 4, 5, 10)] for c in (1, None)]
 
     np.testing.assert_array_equal(np.round(losses, 2), MEASURED[load])
 

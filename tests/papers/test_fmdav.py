@@ -45,7 +45,7 @@ def published_sets():
 @pytest.mark.parametrize("switches", IN_DOUBLE, ids=lambda switches: "+".join(switches) or "traditional")
 def test_information_loss_is_the_published_one(name, switches, published_sets):
     X = published_sets[name]
-    found = {k: round(loss(X, numpy_mdav(X, k, **switches)).il, 4) for k in PUBLISHED[name]}
+    found = {k: round(100 * loss(X, numpy_mdav(X, k, **switches)).il, 4) for k in PUBLISHED[name]}
 
     assert found == PUBLISHED[name]
 

@@ -165,7 +165,7 @@ def test_a_total_that_is_left_out_never_reaches_a_public_byte(engine, reading, t
         assert TOTAL not in text
         assert str(PLANTED) not in text
     for name in ("release.csv.public.json", "release.csv.internal.json"):
-        assert json.loads((tmp_path / name).read_text())["records_left_out"] == 1
+        assert json.loads((tmp_path / name).read_text())["n_left_out"] == 1
     assert "Left out: 1 record of the table, on request" in told["public.html"]
     assert "Left out: 1 record of the table, on request" in told["public.json"]
 
@@ -179,7 +179,7 @@ def test_the_other_records_are_released_as_if_the_left_out_one_had_never_been_th
 
     assert left.published == alone.published
     assert (tmp_path / "left.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
-    assert "records_left_out" not in (tmp_path / "alone.csv.public.json").read_text()
+    assert "n_left_out" not in (tmp_path / "alone.csv.public.json").read_text()
 
 
 def test_a_pandas_frame_comes_back_as_one():

@@ -31,8 +31,8 @@ def command(data: str, k: int, effort: str, seconds: float) -> None:
     mdav = loss(X, partition(X, k, "mdav"))
     facts(
         {
-            "lower bound": f"{found.il:.4f} % ({found.method}, {spent:.1f} s)",
-            "mdav": f"{mdav.il:.4f} %",
-            "gap": f"{found.gap(mdav):.2f} % of mdav's loss, at most, could be avoided",
+            "lower bound": f"{100 * found.il:.4f} % ({found.method}, {spent:.1f} s)",
+            "mdav": f"{100 * mdav.il:.4f} %",
+            "gap": f"{100 * found.gap(mdav):.2f} % of mdav's loss, at most, could be avoided",
         }
     )

@@ -72,8 +72,10 @@ def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
             **truth_in_words(verdict),
             **({} if release.series is None else {"series": _series_in_words(release.series.to_dict())}),
             **unchanged_in_words(verdict),
-            "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release) + _on_middles(release),
-            **({} if release.certainty is None else {"certainty penalty": f"{release.certainty.ncp:.4f} % (NCP)"}),
+            "information loss": f"{100 * release.loss.il:.4f} %" + bound_in_words(release) + _on_middles(release),
+            **(
+                {} if release.certainty is None else {"certainty penalty": f"{100 * release.certainty.ncp:.4f} % (NCP)"}
+            ),
             "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
             "written": ", ".join(places),
         },
@@ -92,7 +94,7 @@ def linked_in_words(release: Release) -> dict[str, str]:
     return {
         **histories_in_words(linked),
         "patterns": rest_in_words(release.linking),
-        "loss without link": f"{without:.4f} % (the same records, grouped one by one)",
+        "loss without link": f"{100 * without:.4f} % (the same records, grouped one by one)",
     }
 
 
@@ -120,7 +122,7 @@ def bound_in_words(release: Release) -> str:
     effort = release.job.output.bound if release.job.output is not None else None
     if effort is None:
         return ""
-    return f"; no release can lose less than {release.bound(effort).il:.4f} %"
+    return f"; no release can lose less than {100 * release.bound(effort).il:.4f} %"
 
 
 def _on_middles(release: Release) -> str:

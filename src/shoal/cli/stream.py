@@ -184,7 +184,7 @@ def _range(text: str, dates: list[str]) -> tuple[str, tuple[Any, Any]]:
 
 def _tell(summary: Summary, seconds: float, live: bool) -> None:
     rate = summary.n_in / max(seconds, 1e-9)
-    il = "" if summary.il is None else f", loss {summary.il:.2f} %"
+    il = "" if summary.il is None else f", loss {100 * summary.il:.2f} %"
     line = (
         f"{summary.n_in:,} in, {summary.n_released:,} released, {summary.n_side:,} aside, {summary.n_buffered:,} "
         f"waiting, {rate:,.0f}/s, delay {summary.delay_mean:.0f} (at most {summary.delay_max}){il}"

@@ -35,7 +35,7 @@ class Choice:
     method : str
     k : int
     loss : float
-        Information loss in percent.
+        Information loss, from 0 to 1.
     risk : float
         Distance-linked disclosure: share of the published records whose own original is the nearest of all.
     marketer : float
@@ -50,7 +50,7 @@ class Choice:
         Whether no other choice, and no mixture of two others, is better in one of loss and risk without being worse in
         the other.
     ncp : float or None
-        Certainty penalty in percent, where cells are made for it or intervals, sets or ancestors are published.
+        Certainty penalty, from 0 to 1, where cells are made for it or intervals, sets or ancestors are published.
     """
 
     method: str
@@ -125,7 +125,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, for JSON."""
         return {
-            "records": self.n_records,
+            "n_records": self.n_records,
             "risk": RISK,
             "seed": self.seed,
             "models": list(self.models),
@@ -166,9 +166,9 @@ class Comparison:
         for c in self.choices:
             words = ["recommended" if word == "undominated" and c == self.recommended else word for word in c.words]
             mark = "".join(f"  {word}" for word in words)
-            penalty = "" if c.ncp is None else f"{c.ncp:>9.4f}"
+            penalty = "" if c.ncp is None else f"{100 * c.ncp:>9.4f}"
             lines.append(
-                f"{c.k:>5}  {c.name:<{wide}}{c.loss:>9.4f}{penalty}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}"
+                f"{c.k:>5}  {c.name:<{wide}}{100 * c.loss:>9.4f}{penalty}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}"
             )
         for skipped in self.skipped:
             which = skipped.method if skipped.k is None else f"{skipped.method}, k = {skipped.k}"
@@ -246,8 +246,8 @@ def compare(
     >>> from shoal import datasets
     >>> found = compare(datasets.path("census"), k=[5, 10], methods=["mdav"],
     ...                 quasi_identifiers=datasets.census().columns)
-    >>> [(choice.k, round(choice.loss, 4)) for choice in found.choices]
-    [(5, 9.0884), (10, 14.1559)]
+    >>> [(choice.k, round(choice.loss, 6)) for choice in found.choices]
+    [(5, 0.090884), (10, 0.141559)]
     """
     sizes, names = _as_sizes(k), _as_methods(methods)
     source = read(table, **(reading or {})).in_memory()

@@ -66,7 +66,7 @@ other one, and no mixture of two others, is better in loss or risk without being
 
 def _row(choice: "Choice") -> str:
     mark = ' class="best"' if choice.undominated else ""
-    cells = (f"{choice.k}", escape(choice.name), f"{choice.loss:.4f}", f"{100 * choice.risk:.4f}")
+    cells = (f"{choice.k}", escape(choice.name), f"{100 * choice.loss:.4f}", f"{100 * choice.risk:.4f}")
     last = ", ".join(choice.words)
     return f"<tr{mark}>{''.join(f'<td>{c}</td>' for c in cells)}<td>{choice.n_classes:,}</td><td>{last}</td></tr>"
 

@@ -74,7 +74,7 @@ def map_of(comparison: "Comparison", link: str) -> Markup:
 
 def _drawn(comparison: "Comparison", link: str | None = None) -> list[Markup]:
     x = scale([100 * choice.risk for choice in comparison.choices], _LEFT, _RIGHT)
-    y = scale([choice.loss for choice in comparison.choices], _BOTTOM, _TOP)
+    y = scale([100 * choice.loss for choice in comparison.choices], _BOTTOM, _TOP)
     methods = list(dict.fromkeys(choice.name for choice in comparison.choices))
     numbered = sorted(enumerate(comparison.choices), key=lambda each: each[1].undominated)
     return [
@@ -122,13 +122,13 @@ def _axes(x: Scale, y: Scale) -> list[Markup]:
 
 
 def _front(choices: "Sequence[Choice]", x: Scale, y: Scale) -> Markup:
-    return path([(x.place(100 * c.risk), y.place(c.loss)) for c in choices], class_="front")
+    return path([(x.place(100 * c.risk), y.place(100 * c.loss)) for c in choices], class_="front")
 
 
 def _point(choice: "Choice", methods: list[str], x: Scale, y: Scale, link: str | None = None) -> Markup:
-    title = f"{choice.name}, k = {choice.k}: loss {choice.loss:.2f} %, risk {100 * choice.risk:.2f} %"
+    title = f"{choice.name}, k = {choice.k}: loss {100 * choice.loss:.2f} %, risk {100 * choice.risk:.2f} %"
     title += "" if choice.k_anonymous else "; not k-anonymous"
-    at = x.place(100 * choice.risk), y.place(choice.loss)
+    at = x.place(100 * choice.risk), y.place(100 * choice.loss)
     mark = _mark(methods.index(choice.name), *at)
     drawn = element("g", mark, element("title", title), class_="undominated" if choice.undominated else "dominated")
     if link is None:
@@ -150,7 +150,7 @@ def _numbers(choices: "Sequence[Choice]", x: Scale, y: Scale) -> list[Markup]:
     """Write each k once, below its choice of least loss: that one is undominated, so there is room."""
     best = {choice.k: choice for choice in sorted(choices, key=lambda choice: -choice.loss)}
     return [
-        text(f"k = {k}", x.place(100 * choice.risk), y.place(choice.loss) + 21, text_anchor="middle")
+        text(f"k = {k}", x.place(100 * choice.risk), y.place(100 * choice.loss) + 21, text_anchor="middle")
         for k, choice in best.items()
     ]
 

@@ -104,15 +104,13 @@ class Linking(NamedTuple):
         """Return the counts as plain values, for JSON."""
         return {
             "policy": self.policy,
-            "persons": self.n_persons,
-            "persons_linked": self.n_linked,
-            "persons_cut": self.n_cut,
-            "records_linked": self.n_linked_records,
-            "records_unlinked": self.n_unlinked_records,
-            "records_withheld": self.n_withheld_records,
-            "persons_without_records": self.n_without,
-            "patterns": self.n_patterns,
-            "persons_of_rare_patterns": self.n_rare,
+            **{
+                name: getattr(self, name)
+                for name in (
+                    *("n_persons", "n_linked", "n_cut", "n_linked_records", "n_unlinked_records"),
+                    *("n_withheld_records", "n_without", "n_patterns", "n_rare"),
+                )
+            },
         }
 
 

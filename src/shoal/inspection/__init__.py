@@ -81,7 +81,7 @@ class InspectedColumn:
             "read": self.receipt.to_dict(),
             "missing": facts.missing,
             "distinct": facts.distinct if facts.kind else None,
-            "unique_share": facts.unique if facts.kind else None,
+            "unique": facts.unique if facts.kind else None,
             "role": str(proposal.role),
             "used_for": proposal.helper,
             "proposed_kind": proposal.kind and str(proposal.kind),
@@ -272,11 +272,11 @@ class Inspection:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, for JSON."""
         return {
-            "records": self.n_records,
+            "n_records": self.n_records,
             "columns": [column.to_dict() for column in self.columns],
-            "unique_share_of_quasi_identifiers": self.together,
-            "combinations": [{"columns": list(c.columns), "unique_share": c.unique} for c in self.combinations],
-            "combinations_complete": self.complete,
+            "together": self.together,
+            "combinations": [{"columns": list(c.columns), "unique": c.unique} for c in self.combinations],
+            "complete": self.complete,
             "notes": list(self.receipt.notes),
             "command": self.command() if self.proposed_k else None,
         }

@@ -25,7 +25,7 @@ class Loss:
     sst : float
         Sum of the squared distances between the records and their overall mean: the `sse` of a single cell.
     il : float
-        Information loss in percent, 100 * SSE / SST; 0 if all records are equal.
+        Information loss, SSE / SST: from 0 to 1, and 0 if all records are equal.
     mse : float
         Mean squared distance of a record to the mean of its cell: SSE / n_records.
     mae : float
@@ -76,7 +76,7 @@ def loss(X: ArrayLike, labels: ArrayLike) -> Loss:
     >>> import numpy as np
     >>> result = loss(np.array([[1.0], [2.0], [8.0], [9.0]]), np.array([0, 0, 1, 1]))
     >>> result
-    Loss(sse=1.0, sst=50.0, il=2.0, mse=0.25, mae=0.5)
+    Loss(sse=1.0, sst=50.0, il=0.02, mse=0.25, mae=0.5)
     >>> result.gse
     array([0.5, 0.5])
     """
@@ -92,7 +92,7 @@ def loss(X: ArrayLike, labels: ArrayLike) -> Loss:
     return Loss(
         sse=float(_unscaled(sse, 2 * exponent)),
         sst=float(_unscaled(sst, 2 * exponent)),
-        il=float(100 * (sse / sst)) if sst > 0 else 0.0,
+        il=float(sse / sst) if sst > 0 else 0.0,
         mse=float(_unscaled(sse / n_records, 2 * exponent)),
         mae=float(_unscaled(np.sqrt(within).mean(), exponent)),
         gse=_unscaled(np.bincount(cells, within).astype(np.float64), 2 * exponent),

@@ -18,12 +18,12 @@ from shoal.typing import Labels
 
 @dataclass(frozen=True)
 class Ncp:
-    """Normalised certainty penalty of a release, in percent.
+    """Normalised certainty penalty of a release, from 0 to 1.
 
     Attributes
     ----------
     ncp : float
-        Mean over the records and quasi-identifiers: 0 if every class holds equal records, 100 if nothing is known.
+        Mean over the records and quasi-identifiers: 0 if every class holds equal records, 1 if nothing is known.
     columns : dict of str to float
         The same for each quasi-identifier.
     """
@@ -67,11 +67,11 @@ def ncp(table: pa.Table, schema: Schema, labels_of: Mapping[str, Labels]) -> Ncp
     >>> schema = Schema.of(people.schema, Roles(quasi_identifiers=("age", "sex")))
     >>> labels = np.array([0, 0, 1, 1])
     >>> ncp(people, schema, {"age": labels, "sex": labels}).columns
-    {'age': 37.5, 'sex': 50.0}
+    {'age': 0.375, 'sex': 0.5}
     """
     columns = {}
     for name, column in ncp_columns(table, schema).items():
         sizes = np.bincount(labels_of[name])
         found = column.ncp_of(labels_of[name], len(sizes))
-        columns[name] = float(100 * (found * sizes).sum() / max(int(sizes.sum()), 1))
+        columns[name] = float((found * sizes).sum() / max(int(sizes.sum()), 1))
     return Ncp(float(np.mean(list(columns.values()))) if columns else 0.0, columns)

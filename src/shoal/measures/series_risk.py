@@ -105,14 +105,14 @@ class Learned:
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain values."""
         return {
-            "people": self.n_people,
-            "groups": self.n_groups,
-            "smallest_group": self.smallest,
-            "people_below_k": self.n_below,
-            "people_alone": self.n_alone,
-            "people_computed": self.n_computed,
-            "people_failing": self.n_failing,
-            "people_determined": self.n_determined,
+            "n_people": self.n_people,
+            "n_groups": self.n_groups,
+            "smallest": self.smallest,
+            "n_below": self.n_below,
+            "n_alone": self.n_alone,
+            "n_computed": self.n_computed,
+            "n_failing": self.n_failing,
+            "n_determined": self.n_determined,
         }
 
 
@@ -156,9 +156,9 @@ class SeriesVerdict:
         """Return the verdict as plain values, for JSON."""
         return {
             "holds": self.holds,
-            "k_asked": self.k,
-            "releases": self.n_releases,
-            "in_the_last_release": self.present.to_dict(),
+            "k": self.k,
+            "n_releases": self.n_releases,
+            "present": self.present.to_dict(),
             "left": self.left.to_dict(),
         }
 

@@ -25,7 +25,7 @@ class ColumnLoss:
     Attributes
     ----------
     il : float
-        Share of the column's variance that lies within cells, in percent.
+        Share of the column's variance that lies within cells, from 0 to 1.
     sse, sst : float
         Within-cell and total sums of squares over the records, in the scaled and weighted space.
     mse : float
@@ -48,7 +48,7 @@ class TableLoss:
     Attributes
     ----------
     il : float
-        Information loss in percent: 100 * SSE / SST.
+        Information loss, SSE / SST: from 0 to 1.
     sse, sst : float
         Sums of the squared distances of the records from the means of their cells, and from the overall mean.
     mse, mae : float
@@ -99,7 +99,7 @@ def table_loss(space: Space, original: pa.Table, released: pa.Table, labels_of: 
 
     for axis, found in zip(space.axes, column_by_column(measured, space.axes, original.num_rows), strict=True):
         columns[axis.column.name] = ColumnLoss(
-            il=100 * found.sse / found.sst if found.sst > 0 else 0.0,
+            il=found.sse / found.sst if found.sst > 0 else 0.0,
             sse=found.sse,
             sst=found.sst,
             mse=float(found.apart.mean()),
@@ -109,7 +109,7 @@ def table_loss(space: Space, original: pa.Table, released: pa.Table, labels_of: 
     sse = float(sum(column.sse for column in columns.values()))
     sst = float(sum(column.sst for column in columns.values()))
     return TableLoss(
-        il=100 * sse / sst if sst > 0 else 0.0,
+        il=sse / sst if sst > 0 else 0.0,
         sse=sse,
         sst=sst,
         mse=float(squared.mean()),

@@ -58,11 +58,11 @@ class Reached:
             "promise": self.model.promise,
             "promised": self.model.promised,
             "holds": self.holds,
-            "measures": self.model.unit,
-            "reached": self.value if np.isfinite(self.value) else None,
+            "unit": self.model.unit,
+            "value": self.value if np.isfinite(self.value) else None,
             "mean": self.mean if np.isfinite(self.mean) else None,
-            "classes": self.n_classes,
-            "classes_failing": self.n_failing,
+            "n_classes": self.n_classes,
+            "n_failing": self.n_failing,
             "note": self.note,
         }
 

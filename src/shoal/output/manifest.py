@@ -76,7 +76,7 @@ def _common(output_sha256: str, verdict: Verdict, n_left_out: int) -> dict[str, 
         "versions": versions("numpy", "pyarrow") | {"python": platform.python_version()},
         "output_sha256": output_sha256,
         "verdict": verdict.to_dict(),
-        **({"records_left_out": n_left_out} if n_left_out else {}),
+        **({"n_left_out": n_left_out} if n_left_out else {}),
     }
 
 

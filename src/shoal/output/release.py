@@ -176,7 +176,7 @@ class Measures(Protocol):
 
     @property
     def loss_without_history(self) -> float | None:
-        """Information loss in percent that the same release had without others of the same people; None in blocks."""
+        """Information loss that the same release had without others of the same people; None in blocks."""
 
     def bound(self, effort: BoundEffort, seconds: float) -> Bound | None:
         """Return a lower bound on the loss of any release; None if not all records are in memory."""
@@ -230,7 +230,8 @@ class Release:
         holds = "k is not claimed" if verdict.withdrawn else "holds" if verdict.holds else "does not hold"
         return (
             f"Release(k={self.job.k}, {holds}: {verdict.n_records:,} records x {len(self.schema.published)} columns in "
-            f"{verdict.n_classes:,} classes of at least {verdict.smallest:,}, information loss {self.loss.il:.4g} %)"
+            f"{verdict.n_classes:,} classes of at least {verdict.smallest:,}, "
+            f"information loss {100 * self.loss.il:.4g} %)"
         )
 
     def __enter__(self) -> Self:

@@ -119,8 +119,8 @@ def _gone(release: "Release") -> list[str]:
     constant = set(release.space.constant)
     varying = [column.name for column in release.schema.quasi if column.name not in constant]
     wiped = [name for name in varying if release.replaced[name].null_count == len(release.replaced[name])]
-    most = [name for name in varying if release.loss.columns[name].il > 50 and name not in wiped]
-    listed = ", ".join(f"{name!r} ({release.loss.columns[name].il:.0f} %)" for name in most)
+    most = [name for name in varying if release.loss.columns[name].il > 0.5 and name not in wiped]
+    listed = ", ".join(f"{name!r} ({100 * release.loss.columns[name].il:.0f} %)" for name in most)
     found = [
         f"Column {name!r} is published entirely as missing: it is missing in most records of every cell."
         for name in wiped

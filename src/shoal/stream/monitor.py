@@ -195,7 +195,7 @@ def _say_summary(say: Callable[..., None], summary: Summary, age: float | None) 
     say("oldest_tuple_age_seconds", "gauge", "Age of the tuple that has waited longest.", age or 0.0)
     say("cells_total", "counter", "Cells released.", summary.n_cells)
     say("smallest_cell", "gauge", "Size of the smallest released cell, in tuples.", summary.smallest_cell)
-    say("information_loss_percent", "gauge", "Information loss so far.", summary.il)
+    say("information_loss_ratio", "gauge", "Information loss so far.", summary.il)
 
 
 def _server(port: int, answer: Callable[[str], tuple[int, str, str]]) -> ThreadingHTTPServer:

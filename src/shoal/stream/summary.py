@@ -25,7 +25,7 @@ class Summary:
     """Mean squared distance of released tuples from their centroids, every column of range 1."""
     mae: float
     il: float | None
-    """Information loss in percent: squared distances from the centroids divided by those from the mean of all, over
+    """Information loss, from 0 to 1: squared distances from the centroids divided by those from the mean of all, over
     numbers, dates and ordered levels; None as long as there are none."""
     spread_max: int
     """Last position in a cell minus the first."""
@@ -67,7 +67,7 @@ class Summary:
             n_clock_held=tally["n_clock_held"],
             mse=tally["sse"] / tuples,
             mae=tally["sae"] / tuples,
-            il=100 * tally["sse_x"] / sst if sst > 0 else None,
+            il=tally["sse_x"] / sst if sst > 0 else None,
             spread_max=tally["spread_max"],
             spread_mean=tally["spread_sum"] / cells,
             displacement_max=tally["moved_max"],

@@ -102,7 +102,7 @@ def test_the_verdict_and_the_measures_are_those_of_all_records(release):
     assert release.verdict.holds
     assert release.verdict.n_records == N
     assert sum(size * n for size, n in release.verdict.sizes.items()) == N
-    assert 0 < release.loss.il < 100
+    assert 0 < release.loss.il < 1
     assert f"{N} records" in repr(release)
     assert release.utility
     assert release.risk.linkage.n_ranked > 0

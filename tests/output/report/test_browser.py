@@ -67,7 +67,7 @@ def looked_at(texts, folder, widths=WIDTHS):
 @pytest.fixture(scope="module")
 def looks(tmp_path_factory):
     texts = [
-        render(at_risk(source()), "html", form, bound=3.0)
+        render(at_risk(source()), "html", form, bound=0.03)
         for source in (release, hostile)
         for form in ("internal", "public")
     ]

@@ -18,8 +18,8 @@ def parsed(picture):
 
 def pictures(facts):
     return [
-        figures.shoal_figure(facts["verdict"]["k_found"], True),
-        figures.class_size_figure(facts["class_sizes"], facts["verdict"]["k_asked"]),
+        figures.shoal_figure(facts["verdict"]["smallest"], True),
+        figures.class_size_figure(facts["class_sizes"], facts["verdict"]["k"]),
         *filter(None, map(figures.distribution_figure, facts["distributions"])),
         *(picture for _, picture in figures.correlation_figures(facts["correlations"])),
         figures.gauge(20.0, 15.0),

@@ -51,7 +51,7 @@ class Page(HTMLParser):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("source", [release, hostile])
 def test_the_page_needs_nothing_but_itself(source, form):
-    page = Page(render(at_risk(source()), "html", form, bound=3.0, title=HOSTILE_NAMES[0]))
+    page = Page(render(at_risk(source()), "html", form, bound=0.03, title=HOSTILE_NAMES[0]))
     attributes = [(name, value) for _, given in page.elements for name, value in given.items()]
 
     assert page.open == []
@@ -119,7 +119,7 @@ def test_the_report_of_three_hundred_columns_is_small_and_folds_what_changed_lea
 
 
 def test_the_internal_page_compares_and_the_public_one_does_not():
-    internal, public = (render(at_risk(release()), "html", form, bound=3.0) for form in FORMS)
+    internal, public = (render(at_risk(release()), "html", form, bound=0.03) for form in FORMS)
 
     for part in ("Before and after", 'id="correlations"', 'id="loss"', 'id="risk"', 'id="warnings"', 'class="before"'):
         assert part in internal

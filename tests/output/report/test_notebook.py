@@ -27,7 +27,7 @@ def test_a_notebook_shows_verdict_loss_and_risk(release):
 
     assert "<caption>Every record hides among at least 5, but the unchanged column &lt;script&gt;" in html
     assert shown["records"] == f"60 in {release.verdict.n_classes} groups, the smallest of {release.verdict.smallest}"
-    assert float(shown["information loss"].rstrip("%")) == pytest.approx(release.loss.il, abs=0.01)
+    assert float(shown["information loss"].rstrip("%")) == pytest.approx(100 * release.loss.il, abs=0.01)
     assert shown["somebody known to be in the data"].endswith(f"{1 / release.verdict.smallest:.1%} published")
 
 

@@ -2,7 +2,7 @@ from reported import RISK, release
 
 from shoal.output.report.risks import further_rows, interval_rows, moved, risk_rows
 
-VERDICT = {"records": 10, "class_sizes": {"5": 2}}
+VERDICT = {"n_records": 10, "sizes": {"5": 2}}
 
 
 def test_what_a_release_measures_has_words():

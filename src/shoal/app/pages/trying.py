@@ -83,7 +83,7 @@ def _comparison(run: AppRun | None) -> "Comparison | None":
         result = run.result
         choices, skipped = result["choices"], result["skipped"]
         return Comparison(
-            n_records=result["records"],
+            n_records=result["n_records"],
             choices=tuple(Choice(**choice) for choice in choices),
             skipped=tuple(Skipped(**each) for each in skipped),
             warnings=tuple(result["warnings"]),

@@ -87,7 +87,7 @@ class BlockMeasures:
             found = [loss.columns[name] for loss in losses]
             sse, sst = math.fsum(one.sse for one in found), total_spread(axis, blueprint)
             columns[name] = ColumnLoss(
-                il=100 * sse / sst if sst > 0 else 0.0,
+                il=sse / sst if sst > 0 else 0.0,
                 sse=sse,
                 sst=sst,
                 mse=math.fsum(one.mse * size for one, size in zip(found, sizes, strict=True)) / n,
@@ -95,7 +95,7 @@ class BlockMeasures:
             )
         sse, sst = (math.fsum(getattr(column, side) for column in columns.values()) for side in ("sse", "sst"))
         return TableLoss(
-            il=100 * sse / sst if sst > 0 else 0.0,
+            il=sse / sst if sst > 0 else 0.0,
             sse=sse,
             sst=sst,
             mse=math.fsum(loss.mse * size for loss, size in zip(losses, sizes, strict=True)) / n,

@@ -37,7 +37,7 @@ class Bound:
     sse : float
         No partition has a smaller sum of squared distances to the means of its cells.
     il : float
-        The same as information loss in percent, 100 * SSE / SST; 0 if all records are the same.
+        The same as information loss, SSE / SST; 0 if all records are the same.
     method : str
         What proved it: ``nearest`` (the cheap bound), ``relaxation`` (the strong one) or ``one cell`` (fewer than 2k
         records have one partition only, and the bound is its loss).
@@ -48,7 +48,7 @@ class Bound:
     method: str
 
     def gap(self, loss: Loss) -> float:
-        """Return how much of a partition's loss might be avoidable, at most, in percent of that loss.
+        """Return how much of a partition's loss might be avoidable, at most, as a share of that loss.
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class Bound:
         Returns
         -------
         float
-            100 * (loss - bound) / loss, and 0 for a loss of 0. At 0 the partition is optimal.
+            (loss - bound) / loss, and 0 for a loss of 0. At 0 the partition is optimal.
 
         Raises
         ------
@@ -74,10 +74,10 @@ class Bound:
         """
         if loss.il < self.il * (1 - 1e-9):
             raise ParameterError(
-                f"The loss of {loss.il:.6g} % is below the bound of {self.il:.6g} %. Measure both on the same matrix, "
+                f"The loss of {loss.il:.6g} is below the bound of {self.il:.6g}. Measure both on the same matrix, "
                 "and the loss of a partition whose cells have at least the k of the bound."
             )
-        return max(0.0, 100 * (1 - self.il / loss.il)) if loss.il > 0 else 0.0
+        return max(0.0, 1 - self.il / loss.il) if loss.il > 0 else 0.0
 
 
 def lower_bound(
@@ -188,7 +188,7 @@ def _as_bound(sse: float, scaled: _Scaled, method: str) -> Bound:
         return Bound(0.0, 0.0, method)
     with np.errstate(over="ignore", under="ignore"):
         original = float(np.nextafter(np.ldexp(sse, 2 * scaled.exponent), 0.0))
-    return Bound(original, 100 * sse / (_total(scaled.X) * (1 + _total_margin(len(scaled.X)))), method)
+    return Bound(original, sse / (_total(scaled.X) * (1 + _total_margin(len(scaled.X)))), method)
 
 
 def _total(X: Matrix) -> float:

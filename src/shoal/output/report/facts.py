@@ -59,7 +59,7 @@ def gather(
     form : {"internal", "public"}
         The internal form compares with the original and repeats the release; the public one may accompany it.
     bound : float, optional
-        Lower bound of the information loss of any release, in percent; internal form only.
+        Lower bound of the information loss of any release, from 0 to 1; internal form only.
     title, author, date : str, optional
         Shown at the top. Without a date the report has none, so that the same release gives the same bytes.
     file, sha256 : str, optional

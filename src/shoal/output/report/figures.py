@@ -281,7 +281,8 @@ def share_bar(share: float, title: str, style: str = "after") -> Markup:
 
 
 def gauge(loss: float, bound: float) -> Markup:
-    """Draw the information loss beside its lower bound, both in percent."""
+    """Draw the information loss beside its lower bound, both from 0 to 1, in percent."""
+    loss, bound = 100 * loss, 100 * bound
     full = max(loss, bound, 1e-12) * 1.12
     start, room = 6.0, CARD - 12.0
     at_bound, at_loss = (start + room * value / full for value in (bound, loss))

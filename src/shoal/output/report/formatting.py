@@ -105,14 +105,14 @@ def percent(share: float | None) -> str:
 
 
 def lost(il: float) -> str:
-    """Return an information loss, which is in percent already.
+    """Return an information loss in percent, with four significant digits.
 
     Examples
     --------
-    >>> lost(9.4134), lost(6e-31), lost(0.0)
+    >>> lost(0.094134), lost(6e-33), lost(0.0)
     ('9.413%', '< 0.001%', '0%')
     """
-    return "< 0.001%" if 0 < il < 0.001 else f"{number(il)}%"
+    return "< 0.001%" if 0 < il < 1e-5 else f"{number(100 * il)}%"
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -61,7 +61,7 @@ def script_hash() -> str:
 def _state(verdict: Mapping[str, Any]) -> str:
     if not verdict["holds"]:
         return "bad"
-    return "good" if verdict["k_asked"] is not None or verdict["models"] else "plain"
+    return "good" if verdict["k"] is not None or verdict["models"] else "plain"
 
 
 def _part(name: str) -> str:
@@ -98,13 +98,13 @@ def _folded(rows: Sequence[Any]) -> list[tuple[bool, Sequence[Any]]]:
 
 def _pictures(facts: Mapping[str, Any]) -> dict[str, Any]:
     verdict, sizes = facts["verdict"], facts["class_sizes"]
-    hiding = verdict["distinct_subjects"] or verdict["k_found"]
+    hiding = verdict["subjects"] or verdict["smallest"]
     bound, loss = facts.get("bound"), facts.get("loss")
     correlations = facts.get("correlations")
     return {
         "shoal": figures.shoal_figure(hiding, verdict["holds"]),
-        "sizes_wide": figures.class_size_figure(sizes, verdict["k_asked"]),
-        "sizes_narrow": figures.class_size_figure(sizes, verdict["k_asked"], _NARROW, 190),
+        "sizes_wide": figures.class_size_figure(sizes, verdict["k"]),
+        "sizes_narrow": figures.class_size_figure(sizes, verdict["k"], _NARROW, 190),
         "columns": _folded([(c, figures.distribution_figure(c)) for c in _most_changed(facts)]),
         "correlations": figures.correlation_figures(correlations) if correlations else [],
         "gauge": figures.gauge(loss["il"], bound) if loss and bound is not None else None,
@@ -129,7 +129,7 @@ def _loss_rows(loss: Mapping[str, Any] | None, utility: Mapping[str, Any]) -> li
         (
             name,
             found,
-            figures.share_bar(found["il"] / 100, f"{shown(name)}: {lost(found['il'])} lost"),
+            figures.share_bar(found["il"], f"{shown(name)}: {lost(found['il'])} lost"),
             moved(utility, name),
         )
         for name, found in columns

@@ -76,7 +76,7 @@ def risk_rows(risk: Mapping[str, Any], verdict: Mapping[str, Any]) -> list[RiskR
 
     Examples
     --------
-    >>> rows = risk_rows({"uniqueness": {"sample": 0.8}}, {"records": 10, "class_sizes": {"5": 2}})
+    >>> rows = risk_rows({"uniqueness": {"sample": 0.8}}, {"n_records": 10, "sizes": {"5": 2}})
     >>> rows[0].name, rows[0].before, rows[0].after
     ('Unique records', 0.8, 0.0)
     """
@@ -84,7 +84,7 @@ def risk_rows(risk: Mapping[str, Any], verdict: Mapping[str, Any]) -> list[RiskR
     rows = []
     alone = (risk.get("uniqueness") or {}).get("sample")
     if alone is not None:
-        now = verdict["class_sizes"].get("1", 0) / verdict["records"]
+        now = verdict["sizes"].get("1", 0) / verdict["n_records"]
         meaning = "records that agree with no other in what somebody could know"
         rows.append(RiskRow("Unique records", meaning, alone, now))
     for (group, key), (name, meaning) in _KNOWN.items():

@@ -369,13 +369,13 @@ def reached_in_words(found: Mapping[str, Any], noun: str = "group") -> str:
     >>> reached_in_words(found.to_dict())
     't = 0.1667 in the worst of 2 groups, 0.2 asked for: kept'
     """
-    unit, reached = found["measures"], found["reached"]
+    unit, reached = found["unit"], found["value"]
     asked = f"{number(found[unit])} {'asked for' if found['promised'] else 'aimed at, nothing promised'}"
     told = f"{unit} = {'infinite' if reached is None else number(reached)} in the worst of "
-    told += f"{counted(found['classes'], noun)}, {asked}"
+    told += f"{counted(found['n_classes'], noun)}, {asked}"
     if not found["promised"]:
         return told
-    return told + (": kept" if found["holds"] else f": broken by {counted(found['classes_failing'], noun)}")
+    return told + (": kept" if found["holds"] else f": broken by {counted(found['n_failing'], noun)}")
 
 
 def treatment(column: Column, scattered: bool = False) -> str:

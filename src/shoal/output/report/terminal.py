@@ -28,11 +28,11 @@ def to_text(facts: Mapping[str, Any]) -> str:
 def _lines(facts: Mapping[str, Any]) -> Iterable[Line]:
     verdict = facts["verdict"]
     yield "verdict", facts["headline"]
-    if verdict["k_asked"] is not None:
-        yield "k", f"{verdict['k_found']:,} found, {verdict['k_asked']:,} asked for"
-    yield "records", f"{verdict['records']:,} in {verdict['classes']:,} groups"
-    if verdict["records_below_k"]:
-        yield "below k", f"{verdict['records_below_k']:,} records"
+    if verdict["k"] is not None:
+        yield "k", f"{verdict['smallest']:,} found, {verdict['k']:,} asked for"
+    yield "records", f"{verdict['n_records']:,} in {verdict['n_classes']:,} groups"
+    if verdict["n_below"]:
+        yield "below k", f"{verdict['n_below']:,} records"
     for found in verdict["models"]:
         yield _title(found["model"]), f"{shortened(found['column'], 30)}: {reached_in_words(found)}"
     # The worst first: the columns that a group reveals most about.
@@ -40,7 +40,7 @@ def _lines(facts: Mapping[str, Any]) -> Iterable[Line]:
     for name, found in confidential[:_MOST]:
         yield (
             _title(name),
-            f"at least {counted(found['distinct_l'], 'value')} in a group, t = {number(found['t'], 3)}",
+            f"at least {counted(found['distinct'], 'value')} in a group, t = {number(found['t'], 3)}",
         )
     if facts.get("series"):
         yield "series", shown(facts["series"]["told"])
