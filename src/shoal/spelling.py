@@ -5,6 +5,7 @@ A message holds the settings that it names as data, and each door spells them in
 
 import json
 import re
+from collections.abc import Callable
 from itertools import dropwhile
 from typing import Any, Literal
 
@@ -74,7 +75,29 @@ def spelled(text: str, dialect: Dialect) -> str:
     >>> spelled(f"Replace it with {setting('force', True)}.", "key")
     'Replace it with --force.'
     """
-    return _MARKED.sub(lambda found: _SPELLINGS[dialect](**json.loads(found[1])), text)
+    return spelled_by(text, _SPELLINGS[dialect])
+
+
+def spelled_by(text: str, spell: Callable[[str, list[Any] | None, str | None], str]) -> str:
+    """Return a message whose settings are spelled by a function of their name, their values and their column."""
+
+    def spelling(found: re.Match[str]) -> str:
+        data = json.loads(found[1])
+        return spell(data["name"], data["values"], data["column"])
+
+    return _MARKED.sub(spelling, text)
+
+
+def settings_in(text: str) -> list[tuple[str, list[Any] | None]]:
+    """Return the settings that a message holds as data, by name, with the values that they should have.
+
+    Examples
+    --------
+    >>> settings_in(f"Give {setting('header', True)} or {setting('names', [...])}, not {named('sheet')}.")
+    [('header', [True]), ('names', [['...']]), ('sheet', None)]
+    """
+    found = (json.loads(data) for data in _MARKED.findall(text))
+    return [(each["name"], each["values"]) for each in found]
 
 
 def _as_argument(name: str, values: list[Any] | None, column: str | None) -> str:

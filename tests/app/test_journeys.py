@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -94,16 +95,28 @@ SITE = """
 import os, sys, time
 
 if "shoal.app.child_process" in sys.orig_argv:
-    from shoal.constraints import grouping
+    from shoal.constraints import constrained_cells
 
-    partition = grouping.partition
+    partition = constrained_cells.partition
 
     def held(*arguments, **settings):
         while os.path.exists(os.environ["HELD_BY"]):
             time.sleep(0.01)
         return partition(*arguments, **settings)
 
-    grouping.partition = held
+    constrained_cells.partition = held
+
+    # The last file of a release: those that are for the public too are written by then.
+    from shoal.output import report
+
+    render = report.render
+
+    def held_at_the_end(release, form, *arguments, **settings):
+        while arguments[:1] == ("public",) and os.path.exists(os.environ["HELD_BY"] + "-at-the-end"):
+            time.sleep(0.01)
+        return render(release, form, *arguments, **settings)
+
+    report.render = held_at_the_end
 """
 
 
@@ -336,7 +349,16 @@ def test_work_goes_on_after_the_server_was_killed(hold, walk):
     page.fill("#title", "Election 2026")
     page.get_by_role("button", name="Make the release").click()
     page.wait_for_selector("progress")
+    look = "document.dispatchEvent(new Event('visibilitychange'))"  # as if somebody came back to the page
+    walk.served[-1].process.send_signal(signal.SIGSTOP)
+    page.evaluate(look)
+    page.wait_for_selector("text=does not answer any more")
+    walk.served[-1].process.send_signal(signal.SIGCONT)
+    page.evaluate(look)
+    page.wait_for_selector("text=answers again")
     walk.served[-1].end(signal.SIGKILL)
+    page.evaluate(look)
+    page.wait_for_selector("text=does not answer any more")
     walk.complaints.clear()  # the first page has lost its server
     page.close()
     again = walk("large.csv")
@@ -344,8 +366,32 @@ def test_work_goes_on_after_the_server_was_killed(hold, walk):
 
     assert "was interrupted when the app ended" in again.inner_text("#made")
     assert again.input_value("#title") == "Election 2026"
+    assert "Nothing was written" in again.inner_text("#made")
+
+    # Killed again, when all files but the last one are written.
+    at_the_end = Path(f"{hold}-at-the-end")
+    at_the_end.touch()
     hold.unlink()
-    assert make(again) == "Every record hides among at least 3"
+    again.get_by_role("button", name="Make the release").click()
+    again.wait_for_selector("text=writing the public report")
+    walk.served[-1].end(signal.SIGKILL)
+    walk.complaints.clear()
+    again.close()
+    third = walk("large.csv")
+    third.goto(f"{base_of(third)}/release")
+    third.wait_for_selector("text=was interrupted when the app ended")
+    told = third.inner_text("#made")
+    written = {path.name for path in walk.folder.iterdir()} - {"large.csv"}
+
+    assert "Nothing was written" not in told
+    assert all(name in told for name in written)
+    assert "large.release.csv" in written
+    assert "large.release.public.html" not in written
+    at_the_end.unlink()
+    third.get_by_label("Replace files that are there already").check()
+    third.get_by_role("button", name="Make the release").click()
+    third.wait_for_selector("#verdict")
+    assert third.inner_text("#verdict") == "Every record hides among at least 3"
     assert not list(walk.folder.glob(".*"))
 
 
@@ -367,3 +413,24 @@ def test_no_quick_change_of_a_role_is_lost_when_the_next_page_is_opened(walk):
     to(page, "columns")
 
     assert [page.input_value(f"[name=role-{number}]") for number in range(4)] == ["quasi-identifier"] * 4
+
+    # The same on Protection, where a whole form is saved; what cannot be is said at its field.
+    to(page, "protection")
+    page.fill("#k", "-3")
+    page.get_by_role("link", name="Columns", exact=False).first.click()
+    page.wait_for_selector("#k[aria-invalid]")
+    walk.complaints.clear()  # of the refusal
+    assert "at least 2" in page.inner_text("#k-wrong")
+    assert page.input_value("#k") == "-3"
+    page.fill("#k", "4")
+    page.select_option("#missing", "own-value")
+    page.get_by_role("link", name="Columns", exact=False).first.click()
+    page.wait_for_url("**/columns")
+    to(page, "protection")
+    page.fill("#k", "3")
+    to(page, "columns")  # by its address, while the cursor is in the field: what was typed is sent meanwhile
+    until = time.monotonic() + LIMIT
+    while page.goto(f"{base_of(page)}/protection") and page.input_value("#k") != "3" and time.monotonic() < until:
+        time.sleep(0.1)
+
+    assert (page.input_value("#k"), page.input_value("#missing")) == ("3", "own-value")

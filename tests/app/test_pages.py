@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import os
 import re
 import tomllib
 import warnings
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from shell_message import refused
-from steward import ORIGIN, PEOPLE, ROLES, SECRETS, Steward, text_of
+from steward import ORIGIN, PEOPLE, ROLES, SECRETS, Inline, Steward, text_of
 
 from shoal.app.draft import Draft
 from shoal.errors import ShoalWarning
@@ -137,8 +138,9 @@ def test_what_is_unique_now_is_said_before_anything_heavy_runs(ready):
     ("k", "words"),
     [
         ("61", "only 60 records|60 records"),
-        ("1", "k=1"),
-        ("x", "k cannot be used: it should be a whole number"),
+        ("1", "“k” cannot be used: it should be at least 2"),
+        ("-3", "“k” cannot be used: it should be at least 2"),
+        ("x", "“k” cannot be used: it should be a whole number"),
         ("", "Decide|k|unique"),
     ],
 )
@@ -176,6 +178,38 @@ def test_choices_are_tried_shown_as_a_map_and_taken(ready):
     assert "may no longer hold" not in page
     ready.roles(zip="other")
     assert "may no longer hold" in ready.page("try")
+
+
+def test_a_number_that_cannot_be_is_refused_at_its_field(ready):
+    answer = ready.post("protection", k="-3", missing="own-value")
+
+    assert answer.status_code == 422
+    assert re.search(r'<input id="k" name="k" value="-3"[^>]* aria-invalid="true"', answer.text)
+    assert re.search(r'id="k-wrong">“k” cannot be used: it should be at least 2', answer.text)
+    assert '<option value="own-value" selected>' in answer.text  # what was filled in stays
+    assert ready.work.draft.k == 5
+
+
+def test_a_change_of_reading_is_no_refusal_while_the_file_is_read_again(ready, monkeypatch):
+    where = f"columns/{ready.column('zip')}"
+    monkeypatch.setattr(Inline, "write", lambda self, line: None)
+    monkeypatch.setattr(Inline, "poll", lambda self: None)
+    answer = ready.post(where, role="quasi-identifier", null_values="none", shown_null_values="yes")
+
+    assert answer.status_code == 200
+    assert "could not be done" not in answer.text
+    assert "Reading the file in the new way" in answer.text
+    assert ready.work.draft.input.fields["zip"].null_values == ("none",)
+
+
+def test_undo_stays_on_the_settings_of_a_column(ready):
+    where = f"columns/{ready.column('age')}"
+    ready.post(where, role="quasi-identifier", round="1")
+    back = re.search(r'name="back" value="([^"]*)"', ready.page(where))[1]
+    answer = ready.post("history/undo", back=back)
+
+    assert answer.url.path.endswith(where)
+    assert "age" not in ready.work.draft.columns
 
 
 def test_two_tabs_on_one_job_the_later_one_is_told(ready):
@@ -223,7 +257,7 @@ def test_a_release_is_not_written_over_unless_asked(ready, folder):
     third = ready.release(replace="yes")
 
     assert "already exists" in second
-    assert "tick &#39;Replace files that are there already&#39;" in second
+    assert "tick “Replace files that are there already”" in second
     assert "--force" not in second
     assert "Every record hides" in third
     assert (folder / "release.csv").read_bytes() == before
@@ -545,6 +579,18 @@ def test_the_first_page_survives_what_a_killed_app_or_another_program_left(ready
     (folder / ".DS_Store").write_bytes(b"")
 
     assert "people.csv" in ready.get("/").text
+
+
+def test_a_name_that_is_not_utf_8_does_not_break_the_first_page(ready, folder):
+    try:
+        (folder / os.fsdecode(b"m\xfcller.csv")).write_text("a\n1\n")
+    except OSError:
+        pytest.skip("this system has no such names")
+    answer = ready.get("/")
+
+    assert answer.status_code == 200
+    assert "people.csv" in answer.text
+    assert "1 entry is not listed: its name is not in UTF-8" in answer.text
 
 
 def test_progress_of_what_does_not_exist_is_refused(ready):

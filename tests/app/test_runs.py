@@ -110,7 +110,8 @@ def test_a_child_that_crashes_leaves_a_message(runs, monkeypatch, code, words):
 
     assert found.outcome == "failed"
     assert words in found.message
-    assert "Nothing was written" in found.message
+    assert "ry again." in found.message
+    assert found.written == []
 
 
 def test_a_run_whose_server_is_gone_is_interrupted_and_says_how_far_it_was(runs, monkeypatch, tmp_path):
@@ -129,6 +130,50 @@ def test_a_child_ends_when_its_server_is_killed(tmp_path):
         json.dumps({"verb": "check", "job": "", "options": {}, "file": str(tmp_path / "run")}).encode() + b"\n"
     )
     child.stdin.close()  # as the system does when the server ends
+
+    assert child.wait(LIMIT) == 1
+
+
+# A child that holds its file as the real one does, writes one of two files, and does nothing more.
+WRITING = """
+import json, sys, time
+from pathlib import Path
+from shoal.app.runs import stamp_of
+from shoal.files.locks import hold
+asked = json.loads(sys.stdin.readline())
+hold(Path(asked["file"]))
+with open(asked["file"], "a") as file:
+    print(json.dumps({"writes": {name: stamp_of(Path(name)) for name in ("old.csv", "new.csv")}}), file=file)
+Path("new.csv").write_text("a")
+with open(asked["file"], "a") as file:
+    print(json.dumps({"stage": "working", "share": 0.5}), file=file)
+time.sleep(600)
+"""
+
+
+def test_a_server_started_again_sees_a_child_that_is_still_there_and_what_it_has_written(runs, monkeypatch, tmp_path):
+    (tmp_path / "old.csv").write_text("a")
+    (number,) = started(runs, monkeypatch, WRITING, "release")
+    wait_until(lambda: runs.run(number).share == 0.5)
+    again = Runs(tmp_path / "runs", tmp_path)
+    while_it_is_there = again.run(number)
+    runs._children[number].kill()
+    runs._children[number].wait()
+    wait_until(lambda: not again.run(number).running)
+
+    assert while_it_is_there.running
+    assert again.run(number).outcome == "interrupted"
+    assert again.run(number).written == ["new.csv"]
+
+
+def test_a_child_that_listens_to_nothing_ends_with_the_server():
+    code = (
+        "import signal, threading, time; from shoal.app.child_process import _end_with_the_server as ending\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "threading.Thread(target=ending, daemon=True).start(); time.sleep(600)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+    child.stdin.close()
 
     assert child.wait(LIMIT) == 1
 

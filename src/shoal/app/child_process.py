@@ -5,6 +5,7 @@ parts, and in the end what was found or why it was refused. It ends when standar
 """
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, TextIO
 
 import numpy as np
@@ -23,12 +24,14 @@ from shoal.app.draft import Draft
 from shoal.app.messages import message_of
 from shoal.app.record_view import look_closer
 from shoal.app.repeat import arguments_of
+from shoal.app.runs import stamp_of
 from shoal.auditing import audit
 from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.prepare import decoded, one_missing
 from shoal.comparison import Choice, compare
 from shoal.errors import ShoalError, fault_in_words
 from shoal.files import check_free, replacing, sha256, write_text
+from shoal.files.locks import hold
 from shoal.findings import QuestionError
 from shoal.inspection import Inspection, inspect
 from shoal.inspection.combinations import MOST, revealing
@@ -46,6 +49,7 @@ from shoal.typing import Labels
 
 Result = dict[str, Any]
 
+_PATIENCE = 2.0  # seconds in which to remove what was begun
 _BETWEEN = 0.2  # seconds between two lines of progress
 _SHOWN = 20  # records of a preview
 _MOST_VALUES = 200  # categories of one column that are offered for its order
@@ -164,6 +168,7 @@ def released(draft: Draft, lines: JsonLines, *, force: bool = False, job_file: s
     destination = assignment.destination
     assert destination is not None
     assert isinstance(destination.table, Path)
+    lines.write(writes={str(path): stamp_of(path) for path in (*destination.paths, Path(public))})
     lines.stage("reading the file and grouping records")
     release = assignment.carry_out(progress=lines.progress)
     lines.stage("writing the public report and looking closer")
@@ -194,6 +199,7 @@ def _files(destination: Destination, public: str) -> list[Result]:
         "internal report": destination.reports.get("html"),
         "report as JSON": destination.reports.get("json"),
         "internal manifest": destination.internal_manifest,
+        "cells, for later releases of the same people": destination.cells,
         "job": destination.job,
     }
     private = set(destination.private)
@@ -312,6 +318,7 @@ def main() -> None:
         return
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     asked = json.loads(line)
+    hold(Path(asked["file"]))  # until this process ends
     with open(asked["file"], "a", encoding="utf-8", newline="\n") as out:
         perform(asked, out)
 
@@ -334,10 +341,12 @@ def perform(asked: dict[str, Any], out: TextIO) -> None:
 
 
 def _end_with_the_server() -> None:
-    """Wait for the end of standard input, and end as if cancelled."""
+    """Wait for the end of standard input, and end as if cancelled; soon, also where nothing listens to that."""
     while sys.stdin.read(1):
         pass
     system.terminate_this_process()
+    sleep(_PATIENCE)
+    os._exit(1)
 
 
 if __name__ == "__main__":

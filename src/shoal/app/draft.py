@@ -40,7 +40,7 @@ class Draft(Job):
     <BLANKLINE>
     """
 
-    k: Whole | None = Field(None, description="smallest cell size, at least 2")  # type: ignore[assignment]
+    k: Whole | None = Field(None, ge=2, description="smallest cell size, at least 2")  # type: ignore[assignment]
     roles: Roles = Field(Roles(), description="what each column is for")
 
     @staticmethod
@@ -164,5 +164,9 @@ def with_remedy(draft: Draft, place: str, column: str, settings: Mapping[str, An
 
 def _filled(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out settings that have no effect."""
-    # A number is kept, whatever it is: 0 decimals are not the same as all of them.
-    return {key: value for key, value in settings.items() if value or (value is not False and value == 0)}
+    # A number is kept, whatever it is: 0 decimals are not the same as all of them; no quotation mark is not the usual.
+    return {
+        key: value
+        for key, value in settings.items()
+        if value or (value is not False and value == 0) or (key, value) == ("quote", "")
+    }

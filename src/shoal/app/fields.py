@@ -27,8 +27,14 @@ if TYPE_CHECKING:
 VALUES = frozenset({"missing_codes", "null_values", "categories", "top", "bottom", "skip_where"})
 """Settings that hold values of the table: where values are hidden, they are counted."""
 
-Control = Literal["switch", "choice", "lines", "pairs", "number", "whole", "text", "exact", "column", "columns"]
-"""How a setting is entered; an exact text may be a blank or a tab."""
+Control = Literal["switch", "choice", "menu", "lines", "pairs", "number", "whole", "text", "exact", "column", "columns"]
+"""How a setting is entered; an exact text may be a blank or a tab, and a menu has room for another text."""
+
+NO_MARK = "none"
+"""The entry of a menu that stands for an empty text, where that is another thing than to leave the setting out."""
+
+OTHER = "other:"
+"""The entry of a menu that is followed by a text."""
 
 
 class Words(NamedTuple):
@@ -39,6 +45,40 @@ class Words(NamedTuple):
     values: Mapping[str, str] = {}
     wide: bool = False
 
+
+ENCODINGS = {
+    "": "detected: Unicode (UTF-8)",
+    "cp1252": "Western European (Windows)",
+    "cp1250": "Central European (Windows)",
+    "cp1251": "Cyrillic (Windows)",
+    "cp1253": "Greek (Windows)",
+    "cp1254": "Turkish (Windows)",
+    "cp1257": "Baltic (Windows)",
+    "utf-8": "Unicode (UTF-8)",
+    "utf-16": "Unicode (UTF-16)",
+    "iso8859-15": "Western European (ISO 8859-15)",
+    "iso8859-2": "Central European (ISO 8859-2)",
+    "cp850": "Western European (DOS)",
+    "cp437": "United States (DOS)",
+    "mac-roman": "Western European (Mac)",
+    "shift_jis": "Japanese (Shift-JIS)",
+    "gb18030": "Chinese simplified (GB18030)",
+}
+"""Encodings by the names that Windows and its programs give them."""
+
+DELIMITER_NAMES = {"": "detected", ",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", " ": "blank"}
+DECIMALS = {"": "detected", ".": "point: 2.5", ",": "comma: 2,5"}
+THOUSANDS = {"": "none", ".": "point: 1.000", ",": "comma: 1,000", " ": "blank: 1 000", "'": "apostrophe: 1'000"}
+DATES = {
+    "": "year-month-day: 2024-12-31",
+    "%d.%m.%Y": "day.month.year: 31.12.2024",
+    "%d/%m/%Y": "day/month/year: 31/12/2024",
+    "%m/%d/%Y": "month/day/year: 12/31/2024",
+    "%d-%m-%Y": "day-month-year: 31-12-2024",
+    "%d.%m.%y": "day.month.year: 31.12.24",
+    "%Y%m%d": "year, month, day: 20241231",
+    "%d.%m.%Y %H:%M": "with time: 31.12.2024 23:59",
+}
 
 WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
     Job: {
@@ -143,26 +183,26 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
         "keep_zeros": Words("Group records with a zero apart from others"),
     },
     FieldReading: {
-        "decimal": Words("Decimal mark"),
-        "thousands": Words("Mark between thousands"),
-        "date_format": Words("Format of dates, such as %d.%m.%Y"),
+        "decimal": Words("Decimal mark", values=DECIMALS),
+        "thousands": Words("Mark between thousands", values=THOUSANDS),
+        "date_format": Words("Format of dates", values=DATES),
         "unit": Words("Unit of the numbers", values={"": "none", "before": "before them", "after": "after them"}),
         "null_values": Words("Texts that mean “missing” here", "One a line, such as NA."),
     },
     Input: {
-        "delimiter": Words("Character between fields"),
-        "encoding": Words("Encoding, if it is not UTF-8"),
-        "decimal": Words("Decimal mark"),
-        "quote": Words("Quotation mark"),
-        "null_values": Words("Texts that mean “missing”, one a line"),
-        "header": Words("The first line holds the names of the columns"),
-        "names": Words("Names of the columns, one a line, if the file has none"),
-        "thousands": Words("Mark between thousands"),
-        "date_format": Words("Format of dates, such as %d.%m.%Y"),
+        "delimiter": Words("Character between fields", values=DELIMITER_NAMES),
+        "encoding": Words("Encoding", values=ENCODINGS),
+        "decimal": Words("Decimal mark", values=DECIMALS),
+        "quote": Words("Quotation mark", values={"": 'double: "', "'": "single: '", NO_MARK: "none"}),
+        "null_values": Words("Texts that mean “missing”", "One a line, such as NA."),
+        "header": Words("The first line that is read holds the names of the columns"),
+        "names": Words("Names of the columns", "One a line, if the file has none or other ones are wanted."),
+        "thousands": Words("Mark between thousands", values=THOUSANDS),
+        "date_format": Words("Format of dates", values=DATES),
         "unit": Words("Unit of numbers", values={"": "none", "before": "before them", "after": "after them"}),
         "max_unpacked_gb": Words("Largest size to unpack to, in GB"),
         "sheet": Words("Sheet of the workbook"),
-        "header_row": Words("Row or line that names the columns, counted from 1"),
+        "header_row": Words("Line or row that names the columns", "Counted from 1; what is above it is not read."),
         "comment": Words("Lines that begin with this are comments, such as #"),
         "blanks": Words(
             "Blanks beside the character between fields",
@@ -281,6 +321,11 @@ class Field:
 
     def _entered(self, form: "Form", entry: Callable[[str], Any]) -> Any:
         text = form.text(self.name)
+        if self.control == "menu":
+            chosen = form.raw(self.name)
+            if chosen == NO_MARK:
+                return ""
+            return (form.raw(f"{self.name}-other") if chosen == OTHER else chosen) or None
         if self.control == "exact":
             return form.raw(self.name) or None
         if self.control == "lines":
@@ -304,6 +349,37 @@ class Section(NamedTuple):
     def is_open(self) -> bool:
         """Whether a field is set, so that it is shown."""
         return any(field.is_set for field in self.fields)
+
+
+def words_of(key: str) -> Words:
+    """Return what the pages call a setting, whichever part of a job it is in.
+
+    Examples
+    --------
+    >>> words_of("sheet").label, words_of("none such").label
+    ('Sheet of the workbook', 'none such')
+    """
+    return next((words[key] for words in WORDS.values() if key in words), Words(key))
+
+
+def label_of(key: str) -> str:
+    """Return the label of a setting in the middle of a sentence."""
+    return words_of(key).label.partition(":")[0]
+
+
+def value_in_words(key: str, value: Any) -> str:
+    """Return a value of a setting as its field shows it.
+
+    Examples
+    --------
+    >>> value_in_words("encoding", "cp1252"), value_in_words("seed", 3), value_in_words("names", ["a", "b"])
+    ('Western European (Windows)', '3', 'a, b')
+    """
+    if isinstance(value, list | tuple):
+        return ", ".join(value_in_words(key, entry) for entry in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return words_of(key).values.get(str(value), str(value))
 
 
 def on_form(model: type[Settings]) -> list[str]:
@@ -330,6 +406,10 @@ def field_of(model: type[Settings], name: str, given: Settings | None, columns: 
         chosen = value or () if control == "columns" else (value,)
         value = [place for place, column in known if column in chosen]
         known = [("", "none"), *known] if control == "column" else known
+    elif control == "menu":
+        shown = _shown(control, value, is_set)
+        known = [*words.values.items(), (OTHER, "another one")]
+        known += [] if shown in words.values else [(shown, shown)]
     else:
         known = [(key, words.values.get(key, key or "by default")) for key in _choices(model, name, default)]
     return Field(
@@ -374,6 +454,8 @@ def _control(model: type[Settings], name: str) -> Control:
     for kind, control in ((tuple, "lines"), (dict, "pairs"), (int, "whole"), (float, "number")):
         if holds(annotation, kind):
             return control  # type: ignore[return-value]
+    if WORDS.get(model, {}).get(name, Words("")).values:
+        return "menu"
     return "exact" if model in (Input, FieldReading) else "text"
 
 
@@ -391,8 +473,8 @@ def _shown(control: Control, value: Any, is_set: bool) -> Any:
         return value
     if control == "column":
         return value[0] if value else ""
-    if control == "choice":
-        return "" if value is None else str(value)
+    if control in ("choice", "menu"):
+        return NO_MARK if value == "" else "" if value is None else str(value)
     if not is_set:
         return ""
     if control == "lines":

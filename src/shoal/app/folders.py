@@ -27,6 +27,8 @@ class FolderList(NamedTuple):
     tables: list[str]
     jobs: list[str]
     n_more: int
+    n_unnamed: int
+    """Entries whose name is not text in UTF-8: a page cannot name them."""
 
 
 class Folders:
@@ -83,7 +85,8 @@ class Folders:
             entries = sorted(os.scandir(here), key=lambda entry: entry.name.casefold())
         except OSError as error:
             raise FileError(f"The folder {here.name!r} cannot be opened: {error.strerror}.") from None
-        shown = [entry for entry in entries if not entry.name.startswith(".") and self._is_inside(entry.path)]
+        inside = [entry for entry in entries if not entry.name.startswith(".") and self._is_inside(entry.path)]
+        shown = [entry for entry in inside if _is_text(entry.name)]
         folders = [self.relative(Path(entry.path)) for entry in shown if entry.is_dir()]
         files = [self.relative(Path(entry.path)) for entry in shown if entry.is_file()]
         tables = [name for name in files if name.lower().endswith(tuple(FORMATS))]
@@ -94,6 +97,7 @@ class Folders:
             tables=tables[:_MOST],
             jobs=[name for name in files if name.lower().endswith(".toml")][:_MOST],
             n_more=max(len(folders) - _MOST, 0) + max(len(tables) - _MOST, 0),
+            n_unnamed=len(inside) - len(shown),
         )
 
     def _is_inside(self, path: str) -> bool:
@@ -123,6 +127,10 @@ class Folders:
         self._lock = None
 
 
-def endings() -> str:
-    """Return the endings of files that can be opened, as an HTML form wants them."""
-    return ",".join(dict.fromkeys(f".{ending.rpartition('.')[2]}" for ending in FORMATS))
+def _is_text(name: str) -> bool:
+    """Return whether the system could decode a name."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

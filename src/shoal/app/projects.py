@@ -144,9 +144,14 @@ class Work:
         run = self.inspection(draft, begin)
         return {} if run is None else run.result
 
+    def known(self, draft: Draft) -> dict[str, Any]:
+        """Return what is known of the file: as the job reads it or, until it has been read so, as it was read last."""
+        found = self.facts(draft)
+        return found or next((run.result for run in self.runs.all_of("inspect")[::-1] if run.outcome == "done"), {})
+
     def columns(self, draft: Draft) -> list[dict[str, Any]]:
         """Return what is known of each column of the file; raise until it has been read."""
-        found: list[dict[str, Any]] | None = self.facts(draft).get("columns")
+        found: list[dict[str, Any]] | None = self.known(draft).get("columns")
         if found is None:
             raise ParameterError("The file is still being read. Wait for it, and try again.")
         return found

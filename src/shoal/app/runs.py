@@ -1,7 +1,9 @@
 """Runs: what takes time runs in a child process, which writes its progress and its result to a file, line by line.
 
 The file is the state: a page reads it, an event stream follows it, and after a crash of the server it says how far the
-run was. The child ends when its standard input does, so it never outlives the server.
+run was. The child ends with its standard input, so it outlives the server by a moment at most. It holds its file while
+it lives, and notes what it is about to write: so a server that is started again knows whether it is still there, and
+looks at the files.
 """
 
 import json
@@ -17,6 +19,8 @@ from typing import Any, Literal
 
 from shoal.errors import FileError
 from shoal.files import open_private
+from shoal.files.locks import hold, release
+from shoal.sources.source_stamps import Stamp
 from shoal.system import system
 
 Outcome = Literal["running", "done", "refused", "failed", "cancelled", "interrupted"]
@@ -54,6 +58,8 @@ class AppRun:
         What has to be answered first, if it was refused for that.
     options : dict
         What was asked for beside the job.
+    written : list of str
+        The files that it has written without getting to its end.
     """
 
     number: int
@@ -68,6 +74,7 @@ class AppRun:
     message: str = ""
     findings: list[dict[str, Any]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
+    written: list[str] = field(default_factory=list)
 
     @property
     def running(self) -> bool:
@@ -142,12 +149,25 @@ class Runs:
             if child is not None and not ended:
                 return found
             if found.running and child is None:
-                found = _replace(found, outcome="interrupted")
+                if _is_held(self._path(number)):  # by a child of a server that was killed, which is about to end
+                    return found
+                found = self._read(number)  # it may have come to its end meanwhile
+                found = _replace(found, outcome="interrupted") if found.running else found
             elif child is not None and found.running:
                 self._append(number, {"failed": _crash(child.returncode)})
                 found = self._read(number)
+            if found.outcome != "done":
+                found = _replace(found, written=self._written(number))
             self._ended[number] = found
             return found
+
+    def _written(self, number: int) -> list[str]:
+        """Return the files that a run was about to write and that are no longer what they were before."""
+        with suppress(OSError):
+            entries = map(_parsed, self._path(number).read_bytes().splitlines())
+            before: dict[str, Any] = next((entry["writes"] for entry in entries if "writes" in entry), {})
+            return [path for path, stamp in before.items() if stamp_of(self._root / path) not in (None, stamp)]
+        return []
 
     def latest(self, verb: str, key: str | None = None) -> AppRun | None:
         """Return the newest run of a verb, for a key or for any."""
@@ -244,6 +264,23 @@ class Runs:
         )
 
 
+def stamp_of(path: Path) -> list[int] | None:
+    """Return the stamp of a file as JSON has it; None if there is no such file."""
+    try:
+        return list(Stamp.of(path))
+    except OSError:
+        return None
+
+
+def _is_held(path: Path) -> bool:
+    """Return whether a process holds a file."""
+    try:
+        release(hold(path, "held"))
+    except FileError:
+        return True
+    return False
+
+
 def _end(child: "subprocess.Popen[bytes]") -> None:
     """End a child, which ends with its standard input; it has a moment to remove its temporary files."""
     _close_input(child)
@@ -281,8 +318,8 @@ def _crash(code: int) -> str:
     """Describe the end of a child that wrote no result."""
     if system.was_killed(code):
         return (
-            "The work was ended by the system, probably because there was not enough memory. Nothing was written. "
+            "The work was ended by the system, probably because there was not enough memory. "
             "Close other programs, or use fewer columns, and try again."
         )
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return f"The work ended unexpectedly ({how}). Nothing was written, and nothing of this job is lost. Try again."
+    return f"The work ended unexpectedly ({how}). Nothing of this job is lost. Try again."

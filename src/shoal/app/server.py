@@ -66,6 +66,7 @@ def _routes() -> list[Route]:
         Route("/", showing(start.show)),
         Route("/open", posting(start.open_file, start.show), methods=["POST"]),
         Route("/static/{name}", static),
+        Route("/alive", alive),
         Route(work, showing(_first_page)),
         *_step(f"{work}/file", file.show, file.change),
         _post(f"{work}/file/replace", file.replace, file.show),
@@ -116,6 +117,11 @@ def _first_page(request: Request) -> Response:
 def _missing(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     return refused(request, "There is no such page, or it cannot be used in this way.", status)
+
+
+def alive(request: Request) -> Response:
+    """Tell an open page that the app still answers."""
+    return Response(status_code=204)
 
 
 def static(request: Request) -> Response:

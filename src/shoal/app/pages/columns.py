@@ -159,7 +159,7 @@ def show_one(request: Request) -> Response:
     draft, row = work.draft, _row(request, work)
     key = f"column-{row.number}-{work.history.at}"
     values = None
-    if work.shows_values:
+    if work.shows_values and work.facts(draft):
         values = work.runs.latest("preview", key)
         if values is None:
             values = work.runs.run(work.start("preview", draft, key, column=row.name))
@@ -168,6 +168,8 @@ def show_one(request: Request) -> Response:
         "column",
         work,
         draft,
+        at_page=f"columns/{row.number}",
+        run=work.inspection(draft),
         row=row,
         roles=ROLES,
         kinds=KINDS,
@@ -225,7 +227,7 @@ def _fields(draft: Draft, row: ColumnRow) -> list[Field]:
 
 def _reading(work: Work, draft: Draft, row: ColumnRow) -> list[Section]:
     """Return how the fields of a column are read, in a file that has fields."""
-    if work.facts(draft)["read_as"]["kind"] != "csv":
+    if work.known(draft)["read_as"]["kind"] != "csv":
         return []
     given = draft.input.fields.get(row.name) if draft.input is not None else None
     fields = [field_of(FieldReading, name, given) for name in on_form(FieldReading)]

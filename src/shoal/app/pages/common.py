@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from shoal.app.draft import Draft
 from shoal.app.folders import Folders
-from shoal.app.messages import message_of
+from shoal.app.messages import fields_in, in_words, message_of
 from shoal.app.projects import StaleError, Work, Works
 from shoal.app.security import Keys
 from shoal.errors import ParameterError, ShoalError
@@ -48,6 +48,15 @@ class Services:
     works: Works
     places: Folders
     keys: Keys
+
+
+class Refusal(NamedTuple):
+    """Why a form was refused: what a page says, the fields that it is about, and the form as it was filled in."""
+
+    message: str = ""
+    status: int = 200
+    fields: tuple[str, ...] = ()
+    form: "Form | None" = None
 
 
 class Form:
@@ -142,18 +151,23 @@ def render(request: Request, template: str, **context: Any) -> Response:
     """Render a page; if a change was refused, with the reason."""
     keys = parts_of(request).keys
     page = _environment().get_template(template)
-    problem, status = getattr(request.state, "refusal", ("", 200))
-    return HTMLResponse(page.render(form_token=keys.form_token, problem=problem, **context), status)
+    refusal = getattr(request.state, "refusal", Refusal())
+    seen = {"problem": refusal.message, "refused_fields": refusal.fields, "typed": None, **context}
+    return HTMLResponse(page.render(form_token=keys.form_token, **seen), refusal.status)
 
 
-def render_step(request: Request, step: str, work: Work, draft: Draft, **context: Any) -> Response:
-    """Render the page of a step, with what its frame shows."""
+def render_step(request: Request, step: str, work: Work, draft: Draft, at_page: str = "", **context: Any) -> Response:
+    """Render the page of a step, with what its frame shows; `at_page` is the end of its address, if not the step."""
+    base, at_page = f"/work/{work.id}", at_page or step
+    refusal = getattr(request.state, "refusal", Refusal())
     return render(
         request,
         f"{step}.html",
+        typed=refusal.form if request.url.path == f"{base}/{at_page}" else None,
+        at_page=at_page,
         work=work,
-        base=f"/work/{work.id}",
-        step=step,
+        base=base,
+        step=at_page.partition("/")[0],
         steps=STEPS,
         draft=draft,
         at=work.history.at,
@@ -174,8 +188,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "lost": lost, "counted": counted, "shown": shown}
+    environment.filters |= {"percent": percent, "lost": lost, "counted": counted, "shown": shown, "told": _told}
     return environment
+
+
+def _told(text: str) -> str:
+    """Return a sentence of shoal in the words of the pages, fit to be shown."""
+    return shown(in_words(text))
 
 
 def showing(show: Show) -> Callable[[Request], Response]:
@@ -219,17 +238,21 @@ def _changed(request: Request, form: Form, change: Change, show: Show | None) ->
     try:
         target = change(request, form)
     except ShoalError as error:
-        request.state.refusal = message_of(error), 409 if isinstance(error, StaleError) else 422
+        is_stale = isinstance(error, StaleError)  # then the page shows the current job
+        refusal = Refusal(
+            message_of(error), 409 if is_stale else 422, tuple(fields_in(error)), None if is_stale else form
+        )
+        request.state.refusal = refusal
         if show is None:
-            return refused(request, *request.state.refusal)
+            return refused(request, refusal.message, refusal.status)
         try:
             return show(request)
         except ShoalError as second:
-            return refused(request, message_of(second), request.state.refusal[1])
+            return refused(request, message_of(second), refusal.status)
     return target if isinstance(target, Response) else RedirectResponse(target, 303)
 
 
 def refused(request: Request, message: str, status: int = 422) -> Response:
     """Render a page that says only why something could not be done."""
-    request.state.refusal = message, status
+    request.state.refusal = Refusal(message, status)
     return render(request, "refused.html")

@@ -22,7 +22,7 @@
       var part = document.getElementById(id), other = fresh.getElementById(id);
       if (part && other) part.replaceChildren.apply(part, Array.from(other.childNodes));
     });
-    document.getElementById("main").focus();
+    (document.querySelector("[aria-invalid]") || document.getElementById("main")).focus();
     begin();
   }
 
@@ -41,29 +41,55 @@
       if (found.parts > parts) { parts = found.parts; source.close(); reload(); }
     });
     source.addEventListener("end", function () { source.close(); reload(); });
+    source.addEventListener("error", ask);
   }
 
-  // A change of a role or kind is saved at once, as a job of its own; those made meanwhile wait for their turn.
-  var waiting = Promise.resolve(), unsaved = 0;
+  // A change is saved at once, as a job of its own; those made meanwhile wait for their turn.
+  var waiting = Promise.resolve(), unsaved = 0, refused = false;
+
+  // What is sent: all fields of a form, or the one that was changed in a form of many columns.
+  function content(form, field) {
+    if (form.dataset.autosave === "whole") return new URLSearchParams(new FormData(form));
+    var body = new URLSearchParams();
+    ["csrf", "at"].forEach(function (name) { body.set(name, form.elements[name].value); });
+    body.set(field.name, field.value);
+    return body;
+  }
+
+  function names(form) {
+    return Array.from(form.elements).map(function (field) { return field.name; }).join();
+  }
+
+  // A saved form may have other fields than before: those of a household, once there is one.
+  function renew(form, text) {
+    var fresh = new DOMParser().parseFromString(text, "text/html");
+    var other = fresh.querySelector('form[data-autosave][action="' + form.getAttribute("action") + '"]');
+    if (!other || names(other) === names(form)) return;
+    var focused = document.activeElement && document.activeElement.id;
+    form.replaceChildren.apply(form, Array.from(other.childNodes));
+    if (focused && document.getElementById(focused)) document.getElementById(focused).focus();
+  }
 
   function autosave(form) {
     if (form.dataset.saving) return;
     form.dataset.saving = "yes";
+    form.addEventListener("input", function () { form.dataset.typed = "yes"; });
     form.addEventListener("change", function (event) {
-      var field = event.target;
-      if (!/^(role|kind)-/.test(field.name)) return;
+      var field = event.target, whole = form.dataset.autosave === "whole";
+      if (whole ? field.value === "other:" : !/^(role|kind)-/.test(field.name)) return;
       unsaved += 1;
       waiting = waiting.then(function () {
-        var said = form.querySelector(".saved"), body = new URLSearchParams();
-        ["csrf", "at"].forEach(function (name) { body.set(name, form.elements[name].value); });
-        body.set(field.name, field.value);
-        return fetch(form.action, { method: "POST", body: body }).then(function (answer) {
+        delete form.dataset.typed;
+        return fetch(form.action, { method: "POST", body: content(form, field) }).then(function (answer) {
           return answer.text().then(function (text) {
-            if (!answer.ok) { show(text); return; }
+            refused = !answer.ok;
+            if (refused) { show(text); return; }
+            form.querySelectorAll("[aria-invalid]").forEach(function (wrong) { wrong.removeAttribute("aria-invalid"); });
+            form.querySelectorAll(".wrong").forEach(function (told) { told.textContent = ""; });
             refresh(text);
-            var row = field.closest("tr");
-            row.classList.toggle("undecided", !form.elements[field.name.replace("kind", "role")].value);
-            said.textContent = "Saved.";
+            if (whole) renew(form, text);
+            else field.closest("tr").classList.toggle("undecided", !form.elements[field.name.replace("kind", "role")].value);
+            form.querySelector(".saved").textContent = "Saved.";
           });
         });
       }).catch(function () {
@@ -71,6 +97,13 @@
       }).finally(function () { unsaved -= 1; });
     });
   }
+
+  // What was typed into a field that is still open when the page is left.
+  window.addEventListener("pagehide", function () {
+    document.querySelectorAll('form[data-autosave="whole"][data-typed]').forEach(function (form) {
+      navigator.sendBeacon(form.action, content(form));
+    });
+  });
 
   function filter(field) {
     if (field.dataset.filtering) return;
@@ -94,7 +127,7 @@
     var target = event.target.closest && event.target.closest("a, button");
     if (!target || !unsaved) return;
     event.preventDefault();
-    waiting.finally(function () { target.click(); });
+    waiting.finally(function () { if (!refused) target.click(); });
   }, true);
 
   document.addEventListener("click", function (event) {
@@ -104,6 +137,39 @@
     document.querySelectorAll(".choices .chosen").forEach(function (other) { other.classList.remove("chosen"); });
     if (row) row.classList.add("chosen");
   });
+
+  // Whether the app still answers; a page that nobody sees does not ask.
+  var connection = document.getElementById("connection"), asking = false, lost = false;
+
+  function tell(text) {
+    var told = document.createElement("p");
+    told.textContent = text;
+    connection.replaceChildren(told);
+  }
+
+  function ask() {
+    if (asking || document.hidden) return;
+    asking = true;
+    var stop = new AbortController(), late = setTimeout(function () { stop.abort(); }, 4000);
+    fetch(connection.dataset.alive, { signal: stop.signal }).then(function (answer) {
+      if (!answer.ok) throw new Error();
+      if (!lost) return;
+      lost = false;
+      connection.classList.remove("lost");
+      tell(connection.dataset.back);
+      setTimeout(function () { if (!lost) connection.replaceChildren(); }, 6000);
+      reload();
+    }).catch(function () {
+      if (!lost) tell(connection.dataset.lost);
+      lost = true;
+      connection.classList.add("lost");
+    }).finally(function () { clearTimeout(late); asking = false; });
+  }
+
+  if (connection) {
+    setInterval(ask, 3000);
+    document.addEventListener("visibilitychange", ask);
+  }
 
   begin();
 })();

@@ -19,7 +19,7 @@ def shown(text: str) -> str:
     True
     """
     return "".join(
-        "\ufffd" if character in _REORDERING or unicodedata.category(character) == "Cc" else character
+        "\ufffd" if character in _REORDERING or unicodedata.category(character) in ("Cc", "Cs") else character
         for character in text
     )
 
