@@ -185,6 +185,19 @@ def test_ordered_categories_stay_ordered_and_lose_those_that_nobody_has_any_more
 
 
 @pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"sensibleVar": ["b"]}, "Unknown argument 'sensibleVar'. In sdcMicro, that is what confidential is here"),
+        ({"sens_att": ["b"]}, "Unknown argument 'sens_att'. In pyCANON, that is what confidential is here"),
+        ({"reading": 3}, "reading is of type int, and should be a dict of reading options"),
+    ],
+)
+def test_words_of_other_tools_and_arguments_of_a_wrong_type_are_refused_in_words(arguments, words):
+    with pytest.raises(ParameterError, match=words):
+        shoal.anonymize(pa.table({"a": [1, 2], "b": [1, 2]}), k=2, quasi_identifiers=["a"], **arguments)
+
+
+@pytest.mark.parametrize(
     "names",
     [
         {"keyVars": ["sex", "region"], "numVars": ["age", "income"], "weightVar": "weight"},

@@ -57,9 +57,10 @@ from shoal.sources import Table, read
 from shoal.sources.batches import open_batches
 from shoal.sources.clean import with_columns
 from shoal.sources.joined import OfPersons, joined
+from shoal.sources.reading import as_reading
 from shoal.sources.source_stamps import sha256_of_records
 from shoal.space.space import Space
-from shoal.spelling import setting
+from shoal.spelling import setting, word_of
 from shoal.typing import Labels, Matrix, Names, Progress, Seed
 
 WITHDRAWN = (
@@ -301,7 +302,7 @@ def anonymize(
         engine=engine,
         memory=memory,
     )
-    return Assignment(job, table, reading or {}, releases=releases).carry_out(threads=threads, progress=progress)
+    return Assignment(job, table, as_reading(reading), releases=releases).carry_out(threads=threads, progress=progress)
 
 
 def _earlier(after: Any) -> tuple[dict[str, CellsOfRelease], list[str]]:
@@ -336,6 +337,8 @@ def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str
     roles = dict(given)
     known = [name for name, about in signature(anonymize).parameters.items() if about.kind is about.KEYWORD_ONLY]
     for name in options:
+        if name not in ALIASES and (ours := word_of(name)):
+            raise ParameterError(f"Unknown argument {name!r}.{ours}")
         near = get_close_matches(name, [*known, *ALIASES], n=1, cutoff=0.8)
         if near and name not in ALIASES:
             raise ParameterError(f"Unknown argument {name!r}. Did you mean {near[0]!r}?")

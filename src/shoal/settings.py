@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandle
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from shoal.errors import ParameterError, did_you_mean
-from shoal.spelling import named
+from shoal.spelling import named, word_of
 
 ALIASES = {
     "keyVars": "quasi_identifiers",
@@ -113,13 +113,14 @@ def validated(model: type[S], content: object, where: str = "") -> S:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        errors = error.errors(include_url=False, include_input=False, include_context=False)
+        # A misspelled key may be the one that is missing.
+        first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
     place = ".".join([*([where] if where else []), *map(str, first["loc"])])
     if first["type"] == "extra_forbidden":
         known = _keys_at(model, first["loc"][:-1])
         key = str(first["loc"][-1])
-        meant = ALIASES[key] if ALIASES.get(key) in known else key
-        hint = did_you_mean(meant, known=known)
+        hint = word_of(key) or did_you_mean(key, known=known)
         raise ParameterError(f"There is no key {place!r}.{hint} Known here: {', '.join(known)}.")
     if first["type"] == "missing":
         raise ParameterError(f"{place!r} is missing and has no default.")

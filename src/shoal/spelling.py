@@ -55,6 +55,42 @@ def named(*names: str) -> str:
     return ", ".join(_MARKS.format(json.dumps({"name": name, "values": None, "column": None})) for name in names)
 
 
+def word_of(tool_word: str) -> str:
+    """Return our word, in a sentence after a blank, for a word that another tool has for a role; or an empty string.
+
+    Examples
+    --------
+    >>> spelled(word_of("--sensibleVar"), "option"), word_of("zip")
+    (' In sdcMicro, that is what --confidential is here.', '')
+    """
+    plain = re.sub("[^a-z]", "", tool_word.lower())
+    found = [(tool, ours) for tool, words in _OTHER_WORDS.items() for theirs, ours in words.items() if theirs == plain]
+    return f" In {found[0][0]}, that is what {named(found[0][1])} is here." if found else ""
+
+
+_OTHER_WORDS = {
+    "sdcMicro": {
+        "keyvars": "quasi_identifiers",
+        "numvars": "quasi_identifiers",
+        "sensiblevar": "confidential",
+        "sensiblevars": "confidential",
+        "excludevars": "identifiers",
+        "stratavar": "by",
+        "weightvar": "weights",
+        "hhid": "household",
+    },
+    "ARX": {
+        "identifying": "identifiers",
+        "quasiidentifying": "quasi_identifiers",
+        "sensitive": "confidential",
+        "sensitiveattributes": "confidential",
+        "insensitive": "other",
+    },
+    "pyCANON": {"quasiident": "quasi_identifiers", "sensatt": "confidential"},
+}
+"""Words of other tools, in letters alone, and ours."""
+
+
 def _plain(value: object) -> Any:
     """Return a value that JSON holds; anything else, as a user may have given it, as its text."""
     if isinstance(value, list | tuple):
@@ -101,7 +137,11 @@ def settings_in(text: str) -> list[tuple[str, list[Any] | None]]:
 
 
 def _as_argument(name: str, values: list[Any] | None, column: str | None) -> str:
-    return name if values is None else f"{name}={''.join(map(_in_python, values))}"
+    if values is None:
+        return name
+    key, *of_name = name.split(".") if values else [name]
+    value = "".join(map(_in_python, values))
+    return f"{key}={{{_in_python('.'.join(of_name))}: {value}}}" if of_name else f"{key}={value}"
 
 
 def _in_python(value: Any) -> str:

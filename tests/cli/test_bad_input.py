@@ -249,6 +249,12 @@ def test_a_disk_that_is_really_full(tiny_disk, tmp_path):
         ("k = 5.0\n[roles]\nquasi_identifiers = ['age']\n", ["k cannot be used"]),
         ("[roles]\nquasi_identifiers = ['age']\n", ["'k' is missing"]),
         ("k = = 5", ["not valid TOML", "line 1"]),
+        ("k = 5", ["The job file '", "job.toml' cannot be used", "'roles' is missing"]),
+        ("k = 5\n[role]\n", ["The job file '", "no key 'role'. Did you mean 'roles'?"]),
+        (
+            'k = 5\n[roles]\nsensibleVar = ["a"]\n',
+            ["no key 'roles.sensibleVar'. In sdcMicro, that is what confidential"],
+        ),
         ("k = 5\n[roles]\nquasi_identifiers = ['age']\n", ["[input] path", "[output] path"]),
     ],
 )

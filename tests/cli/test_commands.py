@@ -82,6 +82,21 @@ def test_a_misspelt_option_names_the_one_that_was_meant():
     assert "`shoal anonymize --help`" in result.stderr or "`main anonymize --help`" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("word", "ours"),
+    [
+        ("sensibleVar", "sdcMicro, that is what --confidential"),
+        ("quasi_ident", "pyCANON, that is what --quasi-identif"),
+    ],
+)
+def test_a_word_of_another_tool_is_answered_with_ours(word, ours):
+    result = shoal_command("anonymize", "people.csv", f"--{word}", "age")
+
+    assert result.exit_code == 2
+    assert is_one_paragraph(result.stderr)
+    assert f"No such option '--{word}'. In {ours}" in result.stderr
+
+
 def test_it_runs_as_a_module_too():
     done = shoal_process("--version")
 

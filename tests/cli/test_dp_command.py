@@ -31,7 +31,7 @@ def test_a_release_and_its_manifest_are_written_and_told_about(csv_file, joint):
     [
         (("--epsilon", 0, *PUBLIC), "above 0"),
         (("--epsilon", -1, *PUBLIC), "above 0"),
-        (("--epsilon", 1, *PUBLIC[2:]), "'age' has no bounds"),
+        (("--epsilon", 1, *PUBLIC[2:]), "without looking at the data: --bounds age=0,120; or drop the column"),
         (("--epsilon", 1, "--bounds", "age=9,1", *PUBLIC[2:]), "reversed"),
         (("--epsilon", 1, "--bounds", "age", *PUBLIC[2:]), "COLUMN=VALUE"),
         (("--epsilon", 1, *PUBLIC, "--bounds", "age=0,1"), "given twice"),

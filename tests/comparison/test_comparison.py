@@ -35,6 +35,19 @@ def everything(people):
     return shoal.compare(people, k=[3, 10], methods="all", seed=1, **ROLES)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"methods": 3}, "methods is of type int, and should be 'all' or a list"),
+        ({"reading": 3}, "reading is of type int, and should be a dict"),
+        ({"k": None}, "k must be a whole number"),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_refused_in_words(people, arguments, words):
+    with pytest.raises(ParameterError, match=words):
+        shoal.compare(people, **ROLES, **arguments)
+
+
 def test_every_method_takes_part_for_every_k(everything):
     assert [(c.k, c.method) for c in everything.choices] == [(k, method) for k in (3, 10) for method in ALGORITHMS]
     assert everything.skipped == ()

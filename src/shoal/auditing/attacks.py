@@ -45,6 +45,7 @@ from shoal.measures.recount import Columns
 from shoal.measures.table_risk import as_floats, numeric_columns
 from shoal.output.manifest import internal_of
 from shoal.sources import Table, read
+from shoal.sources.reading import as_reading
 from shoal.space.axes import Scaling
 from shoal.space.space import Space
 from shoal.typing import Labels, Matrix, Seed
@@ -154,9 +155,12 @@ def attack(
     """
     sources = {"original": original, "release": release} | ({} if second is None else {"second release": second})
     # Names that look like records do so in the release too.
-    header = {"header": True} if (reading or {}).get("header") else {}
-    readings = {what: release_reading or (header if _is_file(source) else {}) for what, source in sources.items()}
-    tables = _read(sources, {**readings, "original": reading or {}}, quasi_identifiers, confidential)
+    reading = as_reading(reading)
+    header = {"header": True} if reading.get("header") else {}
+    readings = {
+        what: as_reading(release_reading) or (header if _is_file(source) else {}) for what, source in sources.items()
+    }
+    tables = _read(sources, {**readings, "original": reading}, quasi_identifiers, confidential)
     settings = as_settings(columns)
     roles = Roles(quasi_identifiers=tuple(as_names(quasi_identifiers)), confidential=tuple(as_names(confidential)))
     names = [*roles.quasi_identifiers, *roles.confidential]

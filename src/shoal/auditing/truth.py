@@ -26,6 +26,7 @@ from shoal.measures.recount import Truth
 from shoal.output.manifest import internal_of
 from shoal.sources import Table, format_of, read
 from shoal.sources.clean import empty_made_missing
+from shoal.sources.reading import as_reading
 from shoal.spelling import setting
 
 
@@ -84,7 +85,7 @@ def truth_of(release: Any, table: Table, names: Sequence[str], originals: Origin
     if reading is None and job is not None and job.input is not None:
         reading = job.input.reading()
     subject = () if job is None or job.roles.counted is None else (job.roles.counted,)
-    source = read(originals.table, columns=[*dict.fromkeys([*names, *subject])], **(reading or {}))
+    source = read(originals.table, columns=[*dict.fromkeys([*names, *subject])], **as_reading(reading))
     source = source if internal is None else internal.of_input(source)
     tells_empty = table.path is None or format_of(table.path)[1].tells_empty
     published = table.arrow if tells_empty else empty_made_missing(table.arrow)

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import click
 
+from shoal.cli.completion import completing_files
 from shoal.cli.exit_codes import ended
 from shoal.distribution import DISTRIBUTION
 from shoal.errors import did_you_mean
@@ -71,7 +72,9 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the file of a command."""
-        return cast(click.Command, import_module(f"shoal.cli.{cmd_name}").command) if cmd_name in COMMANDS else None
+        if cmd_name not in COMMANDS:
+            return None
+        return completing_files(cast(click.Command, import_module(f"shoal.cli.{cmd_name}").command))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -48,6 +48,7 @@ Examples:
 @click.option("--save-job", metavar="FILE", help="Write the job, with its seed, to a file that `shoal run` repeats.")
 @options.force
 @options.dry_run
+@options.quiet
 def command(file: str, output: str | None, **given: Any) -> None:
     """Make FILE k-anonymous.
 

@@ -35,6 +35,7 @@ from shoal.space.axes import Scaling
 @options.as_json
 @options.reading_of_another("release_reading", "How to read RELEASE and --second, if shoal has not written them")
 @options.reading
+@options.no_progress
 def command(file: str, as_json: bool, **given: Any) -> None:
     """Try attacks on RELEASE, and report the share of the people for whom each succeeds.
 

@@ -53,6 +53,7 @@ from shoal.spelling import option_name
 @options.models
 @options.columns("kind", "categories", "missing_codes", "hierarchy", "outside", "fold")
 @options.as_json
+@options.quiet
 @click.option("--list", "as_list", is_flag=True, help="List the records below k: their number, from 0, and class size.")
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")
 @options.force
@@ -70,7 +71,8 @@ def command(
     """Recount the guarantees of a published FILE, made by shoal or by another tool.
 
     A class is a set of records with the same quasi-identifiers, where missing counts as a value. The exit code is 0 if
-    every class has k records and satisfies every model named, 1 if not, 2 if it cannot be counted.
+    every class has k records and satisfies every model named, 1 if not, 2 if it cannot be counted; with --quiet it is
+    the whole answer.
 
     With --series, the files are releases of overlapping people: internal copies as published, with a key, or published
     files beside their cells files. Counted are the people who have the same class, or the same absence, in all of them,

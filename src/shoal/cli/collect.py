@@ -55,6 +55,7 @@ def command() -> None:
 @options.threads
 @options.columns()
 @options.reading
+@options.quiet
 def _begin(folder: str, file: str, **given: Any) -> None:
     """Begin the collection FOLDER with the records of FILE."""
     job = options.job_of(given, beside=("variant", "inertial", "threads"))
@@ -76,6 +77,7 @@ def _begin(folder: str, file: str, **given: Any) -> None:
 @command.command("resume")
 @click.argument("folder", metavar="FOLDER")
 @options.threads
+@options.quiet
 def _resume(folder: str, threads: int | None) -> None:
     """Make the cells of the base if `begin` was interrupted."""
     collection = Collection.open(folder)
@@ -89,6 +91,7 @@ def _resume(folder: str, threads: int | None) -> None:
 @click.argument("file", metavar="FILE")
 @click.option("--allow-overlap", is_flag=True, help="Accept records that equal earlier ones, as different people.")
 @options.reading
+@options.quiet
 def _add(folder: str, file: str, allow_overlap: bool, **given: Any) -> None:
     """Add the records of FILE, which have arrived since."""
     collection = Collection.open(folder)
@@ -111,6 +114,7 @@ def _status(folder: str) -> None:
 @options.settings(Output, "to_table", "manifest", "order", "report", "json_file")
 @options.threads
 @options.force
+@options.quiet
 def _finish(folder: str, output: str, k: int | None, threads: int | None, force: bool, **given: Any) -> None:
     """Join the late records and write the one release."""
     destination = Destination.of(Writing.of(path=output, **options.settings_of(given, Output)), force=force)

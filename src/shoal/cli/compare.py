@@ -52,6 +52,7 @@ _TRIED = (
 @options.reading
 @options.as_json
 @options.force
+@options.no_progress
 def command(file: str, k: list[int], methods: str, output: str | None, **given: Any) -> None:
     """Try several k and methods on FILE, and mark the undominated choices.
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 
 from shoal import datasets
+from shoal.cli import options
 from shoal.cli.execute import run_and_tell
+from shoal.cli.printing import tell
 from shoal.errors import FileError
 from shoal.job import Job
 
@@ -40,6 +42,7 @@ def _made(folder: Path) -> Iterator[None]:
     show_default=True,
     help="Folder for the files; those of an older demo are replaced.",
 )
+@options.quiet
 def command(k: int, output: str) -> None:
     """Make a release of a bundled sample, with its report.
 
@@ -63,4 +66,4 @@ def command(k: int, output: str) -> None:
     )
     with _made(folder):
         run_and_tell(job, force=True)
-    click.echo(f"\nOpen {folder / 'report.html'} in a browser.")
+    tell(f"\nOpen {folder / 'report.html'} in a browser.")

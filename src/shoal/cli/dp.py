@@ -48,6 +48,7 @@ Examples:
 @click.option("--joint", is_flag=True, help="Publish joint records of coarse cells, not each column by itself.")
 @options.reading
 @options.force
+@options.quiet
 def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **given: Any) -> None:
     """Publish FILE with epsilon-differential privacy, by noise from OpenDP.
 

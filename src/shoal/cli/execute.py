@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from shoal.cli.printing import facts, warned
+from shoal.cli.printing import tell as say
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role
 from shoal.errors import ParameterError
@@ -249,4 +250,4 @@ def tell_plan(assignment: Assignment, places: Iterable[str]) -> None:
         },
         err=_is_taken(job),
     )
-    click.echo("Nothing was written.", err=_is_taken(job))
+    say("Nothing was written.", err=_is_taken(job))

@@ -26,6 +26,7 @@ import click
 
 from shoal import interrupts
 from shoal.errors import InputError, OutageError, RecountError, ShoalError, fault_in_words
+from shoal.spelling import spelled, word_of
 from shoal.system import system
 
 REFUSED, INPUT, FAULT, OUTAGE, STOPPED, TERMINATED = 2, 65, 70, 75, interrupts.STOPPED, 143
@@ -101,6 +102,8 @@ def _stopping_at_signals(came: list[int]) -> Iterator[None]:
 
 def _usage(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx else "shoal"
+    if isinstance(error, click.NoSuchOption) and (ours := spelled(word_of(error.option_name), "option")):
+        return f"No such option '{error.option_name}'.{ours} See `{command} --help` for the options."
     # click puts some of its suggestions in brackets.
     text = re.sub(r"\((Did you mean [^()]*\?)\)", r"\1", error.format_message()).rstrip(".")
     return f"{text}{'' if text.endswith('?') else '.'} See `{command} --help` for the options."

@@ -24,6 +24,7 @@ from shoal.sources import shown
 @click.option("--job", "as_job", is_flag=True, help="Print a job file with the proposed roles, to correct and run.")
 @click.option("--show-values", is_flag=True, help="Show the values that findings are about; they come from the table.")
 @options.reading
+@options.no_progress
 def command(file: str, k: int | None, as_json: bool, as_job: bool, show_values: bool, **given: Any) -> None:
     """Show what is in FILE and what may be misread, and propose a role for each column.
 

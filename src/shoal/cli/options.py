@@ -1,6 +1,7 @@
 """Options that commands share. They are generated from the models that make up a job, so that none is missing here."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -8,6 +9,7 @@ from click.core import ParameterSource
 from pydantic.fields import FieldInfo
 
 from shoal.cli import parsing as typed
+from shoal.cli.printing import quieten
 from shoal.columns.schema import ColumnSettings, Roles
 from shoal.errors import ShoalError
 from shoal.job import Job, Output, RedisSettings, StreamSettings
@@ -144,6 +146,11 @@ threads = click.option("--threads", type=click.IntRange(min=1), help="Number of 
 
 force = click.option("--force", is_flag=True, help="Replace existing files.")
 dry_run = click.option("--dry-run", is_flag=True, help="Check everything and say what would be done; write nothing.")
+_quiet = partial(click.option, "-q", "--quiet", is_flag=True, expose_value=False, callback=quieten)
+quiet = _quiet(help="Print nothing but warnings and errors.")
+no_progress = _quiet(help="Show no progress.")
+"""The same, for commands that print what they were asked for."""
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 job_file = click.option(
     "--job", metavar="JOB.toml", help="Take k, roles, models and all other settings from a job file."

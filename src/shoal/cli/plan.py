@@ -89,6 +89,7 @@ _NO_PART_OF_A_JOB = (
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 @click.option("--svg", metavar="FILE", help="SVG file for the timeline.")
 @options.force
+@options.no_progress
 def command(**given: Any) -> None:
     """Say when to start, and with what share of the records.
 

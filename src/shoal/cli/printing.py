@@ -11,12 +11,31 @@ import click
 from shoal.errors import ShoalWarning
 from shoal.sources.clean import printable
 
+_QUIET = "shoal.cli.quiet"
+
+
+def quieten(context: click.Context, parameter: click.Parameter, is_quiet: bool) -> None:
+    """Let this run of the command print only what it was asked for, and warnings and errors."""
+    context.meta[_QUIET] = is_quiet
+
+
+def is_quiet() -> bool:
+    """Return whether this run of the command was asked to be quiet."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.meta.get(_QUIET, False)
+
+
+def tell(text: str, *, err: bool = False) -> None:
+    """Print what a command did, unless it is to be quiet."""
+    if not is_quiet():
+        click.echo(text, err=err)
+
 
 def facts(lines: Mapping[str, str], *, err: bool = False) -> None:
-    """Print titles and texts in two aligned columns."""
+    """Print titles and texts in two aligned columns, unless the command is to be quiet."""
     width = max(18, *(len(title) + 2 for title in lines))
     for title, value in lines.items():
-        click.echo(f"{title:<{width}}{printable(value)}", err=err)
+        tell(f"{title:<{width}}{printable(value)}", err=err)
 
 
 def print_json(content: Any) -> None:

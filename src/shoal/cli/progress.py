@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from shoal.cli.printing import is_quiet
+
 PATIENCE = 1.0
 """Seconds before anything is shown."""
 
@@ -87,6 +89,16 @@ class Lines(Meter):
         """Keep the lines, since a log is kept."""
 
 
+class Silent(Meter):
+    """Nothing, for those who asked for it."""
+
+    def _show(self) -> None:
+        """Show nothing."""
+
+    def _end(self) -> None:
+        """Leave nothing."""
+
+
 class Bar(Meter):
     """A bar that is erased when the work is done."""
 
@@ -117,5 +129,6 @@ def _rich_bar() -> Any:
 @contextmanager
 def showing(before: str, during: str, after: str = "finishing") -> Iterator[Meter]:
     """Show the progress of some work, once it has taken a second."""
-    with (Bar if sys.stderr.isatty() else Lines)(before, during, after) as meter:
+    kind = Silent if is_quiet() else Bar if sys.stderr.isatty() else Lines
+    with kind(before, during, after) as meter:
         yield meter

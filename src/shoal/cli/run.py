@@ -14,6 +14,7 @@ from shoal.job import Job
 @options.threads
 @options.force
 @options.dry_run
+@options.quiet
 def command(job: str, threads: int | None, force: bool, dry_run: bool) -> None:
     """Run a job file.
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from shoal.arrays import as_k
 from shoal.errors import FileError, GuaranteeError, ParameterError, ShoalError, ShoalWarning
 from shoal.files import replacing, write_text
 from shoal.measures.table_risk import table_linkage
@@ -21,6 +22,8 @@ from shoal.output.release import Release
 from shoal.release import anonymize
 from shoal.sources import read
 from shoal.sources.clean import printable
+from shoal.sources.reading import as_reading
+from shoal.spelling import named
 from shoal.typing import Progress, Seed
 
 RISK = "share of the published records whose own original is the nearest of all (distance-linked disclosure)"
@@ -250,7 +253,7 @@ def compare(
     [(5, 0.090884), (10, 0.141559)]
     """
     sizes, names = _as_sizes(k), _as_methods(methods)
-    source = read(table, **(reading or {})).in_memory()
+    source = read(table, **as_reading(reading)).in_memory()
     wanted, skipped = _affordable(names, source.n_records) if methods == "all" else (names, [])
     seed = secrets.randbits(63) if seed is None else seed
     rhos = [rho] if rho is None or isinstance(rho, int | float | str) else list(rho)
@@ -283,7 +286,7 @@ def _may_skip(error: ShoalError, methods: Sequence[str] | str) -> bool:
 
 
 def _as_sizes(k: Sequence[int] | int) -> list[int]:
-    sizes = [k] if isinstance(k, int) else list(k)
+    sizes = list(k) if isinstance(k, Iterable) and not isinstance(k, str) else [as_k(k)]
     if not sizes:
         raise ParameterError("No k is given. Give one or several: k=[3, 5, 10].")
     return sorted(dict.fromkeys(sizes))
@@ -292,6 +295,11 @@ def _as_sizes(k: Sequence[int] | int) -> list[int]:
 def _as_methods(methods: Sequence[str] | str) -> list[str]:
     if methods == "all":
         return list(ALGORITHMS)
+    if not isinstance(methods, str | Iterable):
+        raise ParameterError(
+            f"{named('methods')} is of type {type(methods).__name__}, and should be 'all' or a list of methods: "
+            f"{', '.join(ALGORITHMS)}."
+        )
     names = list(dict.fromkeys([methods] if isinstance(methods, str) else methods))
     unknown = [name for name in names if name not in ALGORITHMS]
     if unknown or not names:

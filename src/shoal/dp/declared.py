@@ -18,6 +18,8 @@ from shoal.columns.schema import Kind, as_names, natural_kind
 from shoal.dp.comparable import ValueForm, as_floats, comparables, form_of
 from shoal.errors import ParameterError, SchemaError, did_you_mean
 from shoal.sources import Table, read
+from shoal.sources.reading import as_reading
+from shoal.spelling import setting
 from shoal.typing import Labels
 
 GRID = 2**20
@@ -92,7 +94,7 @@ def declared(
     reading: Mapping[str, Any] | None,
 ) -> tuple[Table, list[Public], dict[str, Labels]]:
     """Read the declared columns; return the table, the declaration of each column, and the codes of its records."""
-    source = read(table, **(reading or {}))
+    source = read(table, **as_reading(reading))
     bounds, categories = dict(bounds or {}), dict(categories or {})
     _check_names(source, [*bounds, *categories, *as_names(identifiers)])
     if source.n_records == 0:
@@ -130,13 +132,13 @@ def _public(source: Table, name: str, bounds: Mapping[str, Any], categories: Map
         raise SchemaError(
             f"Column {name!r} has no bounds. The noise must hide any value that a record may hold, so the smallest and "
             "largest possible values must be known; taken from the data they would reveal the extreme values of "
-            f"individuals. Declare them without looking at the data: bounds={{{name!r}: (0, 120)}}, on the command "
-            f"line --bounds {name}=0,120; or drop the column."
+            f"individuals. Declare them without looking at the data: {setting(f'bounds.{name}', [0, 120])}; or drop "
+            "the column."
         )
     raise SchemaError(
         f"Column {name!r} has no categories. A rare value reveals somebody by occurring at all, so the possible values "
-        f"must be declared without looking at the data: categories={{{name!r}: [...]}}, on the command line "
-        f"--categories {name}=a,b; or drop the column."
+        f"must be declared without looking at the data: {setting(f'categories.{name}', ['a', 'b'])}; or drop the "
+        "column."
     )
 
 

@@ -45,6 +45,7 @@ from shoal.output.destination import Destination
 from shoal.output.release import Release
 from shoal.release import conclude
 from shoal.sources import Table, read
+from shoal.sources.reading import as_reading
 from shoal.space.space import Space
 from shoal.spelling import setting
 from shoal.typing import Progress
@@ -392,7 +393,7 @@ def begin(
     algorithm_of(job.method, job.options)
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
-    source = read(table, **(reading or {})).seal()
+    source = read(table, **as_reading(reading)).seal()
     if source.n_records < job.k:
         raise GuaranteeError(
             f"The base has {source.n_records} records, fewer than k={job.k}. Begin when more have arrived."

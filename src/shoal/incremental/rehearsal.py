@@ -28,6 +28,7 @@ from shoal.incremental.sample_enlarged import Donors
 from shoal.incremental.two_stage_cells import ANY_SIZE
 from shoal.job import Input, Job, Output
 from shoal.sources import read, write
+from shoal.sources.reading import as_reading
 from shoal.space.space import Space
 from shoal.system import system
 from shoal.typing import Labels
@@ -72,7 +73,7 @@ def rehearse(
         For `shoal.incremental.planning.plan`. The base time is that of `begin`; the late time is that of one `add` and
         of `finish`, until the release is on disk.
     """
-    source = read(table, **(reading or {})).arrow
+    source = read(table, **as_reading(reading)).arrow
     k = as_cell_size(job.k, source.num_rows)
     refuse_few(source.num_rows, k)
     job = job.model_copy(update={"seed": secrets.randbits(63) if job.seed is None else job.seed})

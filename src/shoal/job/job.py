@@ -400,7 +400,11 @@ class Job(Settings):
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Job":
         """Return the job in a file."""
-        return Job.from_toml(job_text(path))
+        text = job_text(path)
+        try:
+            return Job.from_toml(text)
+        except ParameterError as error:
+            raise ParameterError(f"The job file {os.fspath(path)!r} cannot be used. {error.marked}") from None
 
     def to_toml(self, *, with_seed: bool = True) -> str:
         """Return the job as TOML for `shoal run`: only the settings that differ from the defaults."""

@@ -287,6 +287,24 @@ class Reading(Settings):
         return {name: self.fields.get(name, nothing) for name in names}
 
 
+def as_reading(given: object) -> dict[str, Any]:
+    """Return reading options as an argument of Python, or raise if they are no mapping.
+
+    Examples
+    --------
+    >>> as_reading(None), as_reading({"delimiter": ";"})
+    ({}, {'delimiter': ';'})
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            f"{named('reading')} is of type {type(given).__name__}, and should be a dict of reading options, such as "
+            "{'delimiter': ';'}."
+        )
+    return dict(given)
+
+
 OF_ANY_SOURCE = frozenset({"skip_rows", "skip_where"})
 """Options that every source understands, also frames (`shoal.sources.left_out`)."""
 
