@@ -42,8 +42,12 @@ from shoal.output.manifest import read_internal
 from shoal.output.report import render
 from shoal.output.report.sentences import explanation, headline, reached_in_words, what_was_done
 from shoal.release import Assignment, outlook
-from shoal.sources import Table, read
+from shoal.sources import Reading, Table, format_of, read
+from shoal.sources.clean import different_names
+from shoal.sources.format import Format
+from shoal.sources.reading import OF_ANY_SOURCE
 from shoal.sources.source_stamps import Stamp
+from shoal.spelling import settings_in
 from shoal.system import system
 from shoal.typing import Labels
 
@@ -51,7 +55,7 @@ Result = dict[str, Any]
 
 _PATIENCE = 2.0  # seconds in which to remove what was begun
 _BETWEEN = 0.2  # seconds between two lines of progress
-_SHOWN = 20  # records of a preview
+_SHOWN, _AT_END = 10, 5  # records of a preview, at the beginning and at the end
 _MOST_VALUES = 200  # categories of one column that are offered for its order
 _COMBINED = 12  # quasi-identifiers among which combinations are sought
 
@@ -85,8 +89,15 @@ class JsonLines:
 def inspected(draft: Draft, lines: JsonLines, **_: Any) -> Result:
     """Read the file, count its columns, and look for what may be misread."""
     path, reading = _input(draft)
+    kind = format_of(path)[1]
+    sheets = [] if kind.sheets is None else kind.sheets(Path(path), Reading(**reading))
+    lines.write(part={"sheets": sheets})
     lines.stage("reading the file and counting its columns")
-    found = inspect(path, show_values=True, progress=lines.progress, **reading)  # values stay on this machine's disk
+    try:
+        found = inspect(path, show_values=True, progress=lines.progress, **reading)  # values stay on this machine
+    except ShoalError as error:
+        lines.write(part={"proposals": _proposals(error, path, kind, reading, sheets)})
+        raise
     stamp = Stamp.of(Path(path))
     return {
         **found.to_dict(),
@@ -96,12 +107,50 @@ def inspected(draft: Draft, lines: JsonLines, **_: Any) -> Result:
     }
 
 
+def _proposals(
+    error: ShoalError, path: str, kind: Format, reading: dict[str, Any], sheets: list[str]
+) -> list[dict[str, Any]]:
+    """Return what would settle a refusal to read the file: what its message proposes, sheets, and other names."""
+    named = {name: values[0] if values else None for name, values in settings_in(error.marked) if values is not None}
+    found = [
+        {name: value}
+        for name, value in named.items()
+        if name in kind.options | OF_ANY_SOURCE and value not in (None, ["..."], False, reading.get(name))
+    ]
+    if "header_row" in named:
+        found = [each for each in found if "header" not in each]
+    found += [{"sheet": sheet} for sheet in sheets if "sheet" in named and sheet != reading.get("sheet")]
+    if (
+        kind.glimpse is None
+        or "names" not in kind.options
+        or {"names", "sheet", "header_row"} & named.keys() - {"names"}
+    ):
+        return found
+    return [
+        *found,
+        *_other_names(kind, kind.glimpse(Path(path), Reading(**reading)).header, reading, "header" in named),
+    ]
+
+
+def _other_names(kind: Format, header: list[str], reading: dict[str, Any], may_be_record: bool) -> list[dict[str, Any]]:
+    """Propose names of columns, where some in the header are alike or empty, or where it may be a record."""
+    names = different_names(header)
+    if reading.get("names") or sum(map(bool, header)) < len(header) / 2:
+        return []
+    if names == header:
+        return [{"names": [f"column_{number + 1}" for number in range(len(header))]}] if may_be_record else []
+    by_row = "header" not in kind.options or reading.get("header_row")
+    return [{"names": names, **({"header_row": reading.get("header_row", 1)} if by_row else {"header": True})}]
+
+
+_DETECTED = ("sheet", "header_row", "delimiter", "encoding", "decimal")
+
+
 def _read_as(found: Inspection) -> dict[str, Any]:
-    """Return how a file was read; of a CSV file also what was detected."""
-    read_as: dict[str, Any] = {"kind": found.kind, "n_columns": len(found.columns)}
-    if found.kind == "csv":
-        read_as |= {name: getattr(found.receipt.found, name) for name in ("delimiter", "encoding", "decimal")}
-    return read_as
+    """Return how a file was read, also what was detected."""
+    return {"kind": found.kind, "n_columns": len(found.columns)} | {
+        name: value for name in _DETECTED if (value := getattr(found.receipt.found, name)) is not None
+    }
 
 
 def checked(draft: Draft, lines: JsonLines, **_: Any) -> Result:
@@ -217,13 +266,19 @@ def _files(destination: Destination, public: str) -> list[Result]:
 
 
 def previewed(draft: Draft, lines: JsonLines, *, column: str | None = None, **_: Any) -> Result:
-    """Return the first records, or the values of one column: only after somebody asked to see values."""
-    table = _table(draft, lines)
+    """Return the file as it is and its records, or the values of one column: after somebody asked to see values."""
     if column is not None:
-        values = table.load([column])[column].unique().drop_null()
+        values = _table(draft, lines).load([column])[column].unique().drop_null()
         return {"values": [str(value) for value in islice(values.to_pylist(), _MOST_VALUES)]}
-    names = list(table.names[:40])
-    return {"names": names, "records": _texts(table.load(names).slice(0, _SHOWN))}
+    path, reading = _input(draft)
+    glimpse = format_of(path)[1].glimpse
+    if glimpse is not None:
+        lines.write(part={"glimpse": vars(glimpse(Path(path), Reading(**reading)))})
+    table = _table(draft, lines)
+    names, number_of = list(table.names[:40]), table.receipt.number_of
+    places = [*range(min(_SHOWN, table.n_records)), *range(max(_SHOWN, table.n_records - _AT_END), table.n_records)]
+    records = _texts(table.load(names).take(pa.array(places, pa.int64())))
+    return {"names": names, "numbers": [number_of(place) for place in places], "records": records}
 
 
 def _texts(records: pa.Table) -> list[list[str | None]]:

@@ -63,12 +63,6 @@ def fields_in(error: ShoalError) -> list[str]:
     return [key_of(name)[0] for name, values in settings_in(error.marked) if values is None]
 
 
-def proposals_in(error: ShoalError) -> list[dict[str, Any]]:
-    """Return the settings that a refusal proposes, each with its value, as plain values."""
-    found = [(name, values[0]) for name, values in settings_in(error.marked) if values and values[0] != ["..."]]
-    return [{"setting": name, "value": value} for name, value in found]
-
-
 def key_of(name: str) -> tuple[str, str | None]:
     """Return the key of a setting in its part of a job, and the column that it is about.
 

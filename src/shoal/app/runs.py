@@ -77,6 +77,11 @@ class AppRun:
     written: list[str] = field(default_factory=list)
 
     @property
+    def told(self) -> dict[str, Any]:
+        """What has been found so far, by name."""
+        return {name: value for part in self.parts for name, value in part.items()}
+
+    @property
     def running(self) -> bool:
         """Whether it is still under way."""
         return self.outcome == "running"

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
@@ -249,6 +250,25 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_decimal128(kind) and kind.scale < 0:  # which no file format has
         return pa.decimal128(min(kind.precision - kind.scale, 38), 0)
     return kind
+
+
+def different_names(names: Sequence[str]) -> list[str]:
+    """Return names with a number behind those that were there already, and for those that are empty.
+
+    Examples
+    --------
+    >>> different_names(["rent", "", "rent", "rent", "rent_2"])
+    ['rent', 'column_2', 'rent_3', 'rent_4', 'rent_2']
+    """
+    found: list[str] = []
+    for place, name in enumerate(names, 1):
+        if name.strip() and name not in found:
+            found.append(name)
+            continue
+        stem, first = (name, 2) if name.strip() else ("column", place)
+        others = (f"{stem}_{number}" for number in count(first))
+        found.append(next(other for other in others if other not in found and other not in names))
+    return found
 
 
 def printable(text: str) -> str:

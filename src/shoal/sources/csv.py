@@ -29,6 +29,7 @@ from shoal.sources.csv_dialect import (
 from shoal.sources.csv_lines import have_blanks, without_blanks, without_comments
 from shoal.sources.csv_types import Types, TypesFound, infer
 from shoal.sources.format import About, Content, Format, InParts, Parts, one_part
+from shoal.sources.glimpse import text_glimpse
 from shoal.sources.left_out import Skipping, all_skipped, are_skipped
 from shoal.sources.reading import FieldReading, Reading, Receipt
 from shoal.sources.unpacking import archived_endings, packed, packed_endings, unpacked
@@ -395,6 +396,7 @@ CSV = Format(
     write_parts=write_csv_parts,
     read_only=archived_endings(*_ENDINGS),
     own_reading={"header": True, "blanks": "keep"},
+    glimpse=text_glimpse,
     skips=True,
     loses="types, which are inferred again; categories, labels",
 )

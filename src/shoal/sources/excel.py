@@ -17,6 +17,7 @@ from shoal.sources.binary_workbook import binary_sheets, scan_binary_sheet
 from shoal.sources.clean import check_names, check_wanted
 from shoal.sources.excel_writing import write_excel
 from shoal.sources.format import Content, Format
+from shoal.sources.glimpse import FIRST, LAST, Glimpse
 from shoal.sources.python_values import cell_columns
 from shoal.sources.reading import Reading
 from shoal.sources.unpacking import SizeLimit
@@ -37,6 +38,7 @@ from shoal.spelling import setting
 
 _SHOWN = 10
 _LOOKED_AT = 50
+_MOST_CELLS = 30  # of a row that is shown
 
 
 class _Sheet(NamedTuple):
@@ -64,17 +66,10 @@ class _Sheet(NamedTuple):
 
 def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
     """Read one sheet of a workbook."""
-    calamine = optional("python_calamine", "Excel workbooks need python-calamine", "excel", FileError)
-    check_workbook(path)
-    limit = SizeLimit(path, reading.max_unpacked_gb)
-    ending = path.suffix.lower()
-    if ending == OPEN_DOCUMENT:
-        check_open_document(path, limit)
-    is_scanned = ending not in (OLD, OPEN_DOCUMENT)
-    listed = binary_sheets if ending == BINARY else sheets_of
-    sheets = listed(path, limit) if is_scanned else _listed(calamine, path)
+    calamine, sheets, limit = _opened(path, reading)
     chosen, notes = _chosen(sheets, reading.sheet, path.name)
-    counts = SheetCounts()
+    ending, counts = path.suffix.lower(), SheetCounts()
+    is_scanned = ending not in (OLD, OPEN_DOCUMENT)
     if is_scanned:
         counts = scan_binary_sheet(path, chosen, limit) if ending == BINARY else scan_sheet(path, chosen.part, limit)
     loaded = _loaded(calamine, path, chosen.name)
@@ -96,6 +91,38 @@ def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> C
         )
     notes = [*notes, *_notes(loaded, counts, head, found, len(rows))]
     return Content.of(table, replace(receipt, notes=tuple(notes)))
+
+
+def sheet_names(path: Path, reading: Reading) -> list[str]:
+    """Return the names of the sheets of a workbook."""
+    return [sheet.name for sheet in _opened(path, reading)[1]]
+
+
+def sheet_glimpse(path: Path, reading: Reading) -> Glimpse:
+    """Return the first and last rows of the sheet that is read; of the first visible one while none is chosen."""
+    calamine, sheets, _ = _opened(path, reading)
+    visible = [sheet.name for sheet in sheets if not sheet.is_hidden]
+    named = [sheet.name for sheet in sheets if sheet.name == reading.sheet]
+    loaded = _loaded(calamine, path, (named or visible or [sheet.name for sheet in sheets])[0])
+    rows = [
+        (number, [_as_name(cell) or "" for cell in row[:_MOST_CELLS]])
+        for number, row in enumerate(loaded.rows, loaded.first_row)
+    ]
+    head = min(max(reading.header_row or loaded.first_row, loaded.first_row), loaded.last_row)
+    header = [_as_name(cell) or "" for cell in loaded.row(head)]
+    return Glimpse(rows[:FIRST], rows[max(FIRST, len(rows) - LAST) :], header)
+
+
+def _opened(path: Path, reading: Reading) -> tuple[Any, list[SheetPart], SizeLimit]:
+    """Return the library, the sheets of a workbook that may be read, and the limit of its size."""
+    calamine = optional("python_calamine", "Excel workbooks need python-calamine", "excel", FileError)
+    check_workbook(path)
+    limit, ending = SizeLimit(path, reading.max_unpacked_gb), path.suffix.lower()
+    if ending == OPEN_DOCUMENT:
+        check_open_document(path, limit)
+    if ending in (OLD, OPEN_DOCUMENT):
+        return calamine, _listed(calamine, path), limit
+    return calamine, (binary_sheets if ending == BINARY else sheets_of)(path, limit), limit
 
 
 def _listed(calamine: Any, path: Path) -> list[SheetPart]:
@@ -321,6 +348,8 @@ EXCEL = Format(
     "one sheet, values by the types of their cells, texts never as formulas",
     options=frozenset({"sheet", "header_row", "names", "null_values", "fields", "max_unpacked_gb"}),
     extra="excel",
+    glimpse=sheet_glimpse,
+    sheets=sheet_names,
     tells_empty=False,
     read_only=(".xlsm", BINARY, OLD, OPEN_DOCUMENT),
     own_reading={"header_row": 1},

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 
 from shoal.sources.clean import plain
+from shoal.sources.glimpse import Glimpse
 from shoal.sources.labelled_files import ValueLabels
 from shoal.sources.reading import Reading, Receipt
 
@@ -114,6 +115,10 @@ class Format(NamedTuple):
     """Extensions that are read but not written."""
     own_reading: Mapping[str, Any] = MappingProxyType({})
     """Options to read a file that this format has written: its first row is a header, whatever it looks like."""
+    glimpse: Callable[[Path, Reading], Glimpse] | None = None
+    """How its first and last lines or rows are shown before it is read; None where its records are all that it has."""
+    sheets: Callable[[Path, Reading], list[str]] | None = None
+    """The names of the sheets of which one is read; None where there are none."""
     loses: str = ""
     """What the format cannot store, for the docs."""
     skips: bool = False

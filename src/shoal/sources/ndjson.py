@@ -17,6 +17,7 @@ from shoal.sources.clean import check_finite, check_flat, check_wanted, not_stor
 from shoal.sources.csv_dialect import as_utf8
 from shoal.sources.csv_types import with_iso_dates
 from shoal.sources.format import About, Content, Format
+from shoal.sources.glimpse import text_glimpse
 from shoal.sources.python_values import cell_columns
 from shoal.sources.reading import Reading
 from shoal.sources.unpacking import archived_endings, packed, packed_endings, unpacked
@@ -144,6 +145,7 @@ NDJSON = Format(
     write_ndjson,
     "one object a line, UTF-8",
     options=frozenset({"encoding", "null_values", "fill_keys", "fields", "max_unpacked_gb"}),
+    glimpse=text_glimpse,
     read_only=archived_endings(".ndjson", ".jsonl"),
     skips=True,
     loses="categories, labels, lists and objects (read, not written), NaN and infinity; dates are texts",
