@@ -4,7 +4,23 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from planted import HIDDEN, ILLNESS, NAME, NOTED, RARE, SUBJECT, columns_of, exposed, people, released, with_hidden
+from planted import (
+    HIDDEN,
+    ILLNESS,
+    NAME,
+    NOTED,
+    PAY,
+    QUASI,
+    RARE,
+    REMARK,
+    SUBJECT,
+    WHEN,
+    columns_of,
+    exposed,
+    people,
+    released,
+    with_hidden,
+)
 from row_order import public_bytes, public_files
 from shoal.sources import write
 
@@ -46,6 +62,34 @@ def test_no_public_byte_shows_a_secret(tmp_path, source, truthful):
         found += exposed(public_bytes(release, tmp_path / ending[1:], ending, **place))
 
     assert found == []
+
+
+TYPED = {
+    "columns": {
+        "town": {"missing_codes": [RARE]},
+        "pay": {"missing_codes": [PAY]},
+        "born": {"missing_codes": [WHEN]},
+        "grade": {"categories": ["low", "mid", HIDDEN, "high"]},
+    },
+    "quasi_identifiers": [*QUASI, "grade"],
+    "accept": ["near-unique-text", "published-identifier", "missing-code"],
+}
+"""Secrets that a user types into settings of columns."""
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_no_public_byte_shows_a_value_that_was_typed(tmp_path, engine):
+    people_ = people(np.random.default_rng(1), 60)
+    write(people_.append_column("grade", [["low", "mid", "high"] * 20]), tmp_path / "people.csv")
+    fields = {"remark": {"null_values": [f"{REMARK} 3"]}}
+    reading = {"fields": fields, "skip_where": [f"name={NAME} 9", f"illness={ILLNESS}"], "skip_rows": "4"}
+    release = released(tmp_path / "people.csv", engine=engine, reading=reading, **TYPED)
+    with release:
+        files = public_bytes(release, tmp_path / "out", ".csv")
+
+    assert exposed(files) == []
+    manifest = next(text for name, text in files.items() if name.endswith(".public.json")).decode()
+    assert manifest.count('"VALUE"') == 7
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow"])

@@ -14,9 +14,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, mo
 from pydantic_core import PydanticCustomError
 
 from shoal.columns.prepare import Missing
-from shoal.columns.schema import ColumnSettings, Roles
+from shoal.columns.schema import POSITIONS, ColumnSettings, Roles
 from shoal.constraints.linked_histories import RarePatterns
 from shoal.errors import ParameterError
+from shoal.findings.finding import HIDDEN
 from shoal.job.engine_facts import IN_MEMORY, LIMITED, EngineName, engines_in_words
 from shoal.job.job_files import content_of, job_text
 from shoal.job.kinds import with_kinds
@@ -413,14 +414,13 @@ class Job(Settings):
             content.pop("seed", None)
         return tomli_w.dumps(_without_none(content))
 
-    def without_paths(self) -> "Job":
-        """Return the job as it may be published: without input and output, other files by their names alone."""
-        columns = {
-            name: settings.model_copy(update={"hierarchy": os.path.basename(settings.hierarchy)})
-            if settings.hierarchy is not None
-            else settings
-            for name, settings in self.columns.items()
-        }
+    def for_public(self) -> "Job":
+        """Return the job as it may be published.
+
+        It has neither input nor output, other files by their names alone, and a placeholder for each value that a
+        setting names. Limits (top, bottom) are no values: they say what the published numbers mean.
+        """
+        columns = {name: _for_public(settings) for name, settings in self.columns.items()}
         after = tuple(os.path.basename(path) for path in self.after)
         update = {"input": None, "output": None, "tables": (), "columns": columns, "after": after}
         return self.model_copy(update=update)
@@ -428,6 +428,18 @@ class Job(Settings):
     def to_dict(self, *, with_seed: bool = True) -> dict[str, Any]:
         """Return the job as plain values, for JSON."""
         return self.model_dump(mode="json", by_alias=True, exclude=None if with_seed else {"seed"})
+
+
+def _for_public(settings: ColumnSettings) -> ColumnSettings:
+    """Return the settings of a column without paths and values; only positions of missing codes show none."""
+    update: dict[str, Any] = {}
+    if settings.hierarchy is not None:
+        update["hierarchy"] = os.path.basename(settings.hierarchy)
+    if settings.categories is not None:
+        update["categories"] = (HIDDEN,) * len(settings.categories)
+    if settings.missing_codes:
+        update["missing_codes"] = tuple(code if code in POSITIONS else HIDDEN for code in settings.missing_codes)
+    return settings.model_copy(update=update)
 
 
 def _without_none(value: Any) -> Any:

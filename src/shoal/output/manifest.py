@@ -65,8 +65,7 @@ def public_manifest(
     job: Job, output_sha256: str, verdict: Verdict, codebook: Sequence[Mapping[str, Any]], n_left_out: int = 0
 ) -> dict[str, Any]:
     """Return the manifest that may be published with the data."""
-    settings = job.without_paths().to_dict(with_seed=False)
-    # Paths describe the machine, not the data.
+    settings = job.for_public().to_dict(with_seed=False)
     kept = {key: value for key, value in settings.items() if key not in ("input", "output")}
     return {**_common(output_sha256, verdict, n_left_out), "job": kept, "codebook": list(codebook)}
 

@@ -200,7 +200,7 @@ def job_text(job: Job, form: Form) -> str:
     """Return the job as TOML: all of it, or what may be published, without seed and file paths."""
     if form == "internal":
         return job.to_toml()
-    return job.without_paths().to_toml(with_seed=False)
+    return job.for_public().to_toml(with_seed=False)
 
 
 def _versions() -> dict[str, str]:
