@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from office_files import LOCALES, Locale
+from shoal.findings.rows import OF_RECORDS
 
 N_RECORDS = (120, 600)
 _WORDS = ("North", "South", "East", "West", "Centre", "Lower Town", "Bad Orb", "St. Gallen", "L'Aquila", "Neu-Ulm")
@@ -193,6 +194,56 @@ def numbers_of_persons(rng: Rng, locale: Locale, texts: Texts) -> Texts:
     return [str(value) for value in (rng.permutation(n) + 4000)[np.arange(n) // each]]
 
 
+def more_codes(rng: Rng, locale: Locale, texts: Texts) -> Texts:
+    """Number many categories, without gaps, with large ones, or in two levels."""
+    some = [
+        np.arange(1, rng.integers(9, 25)).astype(str),
+        rng.choice(np.arange(100, 999), int(rng.integers(12, 40)), replace=False).astype(str),
+        np.array([f"{a}.{b}" for a in range(1, 5) for b in range(1, 4)]),
+    ][rng.integers(3)]
+    return list(map(str, rng.choice(some, len(texts))))
+
+
+def far_away(rng: Rng, locale: Locale, texts: Texts) -> Texts:
+    """Let one to three numbers be impossible."""
+    texts = list(texts)
+    for row in rng.choice(len(texts), int(rng.integers(1, 4)), replace=False):
+        texts[row] = str(rng.choice(["1950", "2024", "-410", "7200"]))
+    return texts
+
+
+def answers(rng: Rng, locale: Locale, texts: Texts) -> Texts:
+    """Write answers in two ways."""
+    ways = [["ja", "nein", "1", "0"], ["WAHR", "FALSCH", "0", "1"], ["oui", "non", "o", "n"], ["yes", "no", "Y", "N"]]
+    return list(map(str, rng.choice(ways[rng.integers(len(ways))], len(texts), p=[0.35, 0.35, 0.15, 0.15])))
+
+
+def days_of_sheets(rng: Rng, locale: Locale, texts: Texts) -> Texts:
+    """Write dates as the numbers that a sheet stores."""
+    return [str(day) for day in rng.integers(35_000, 45_500, len(texts))]
+
+
+def short_years(rng: Rng, locale: Locale, texts: Texts) -> Texts:
+    """Write some years with two digits."""
+    odd = set(_some(rng, len(texts), rng.uniform(0.05, 0.4)))
+    return [str(y % 100 if row in odd else y) for row, y in enumerate(rng.integers(1940, 2000, len(texts)))]
+
+
+def times(rng: Rng, locale: Locale, texts: Texts) -> Texts:
+    """Write times with two marks."""
+    odd, mark = set(_some(rng, len(texts), rng.uniform(0.01, 0.4))), str(rng.choice([".", ",", "h"]))
+    return [
+        f"{rng.integers(6, 20)}{mark if row in odd else ':'}{rng.integers(0, 4) * 15:02d}" for row in range(len(texts))
+    ]
+
+
+def pressures(rng: Rng, locale: Locale, texts: Texts) -> Texts:
+    """Write two pressures where one is expected."""
+    odd, form = set(_some(rng, len(texts), 0.02)), str(rng.choice(["{}/{}", "{}x{}", "{} / {}"]))
+    pairs = rng.integers([100, 60], [160, 95], (len(texts), 2))
+    return [form.format(*pair) if row in odd else str(pair[0]) for row, pair in enumerate(pairs)]
+
+
 TRAPS: dict[str, tuple[str, Callable[[Rng, Locale, Texts], Texts]]] = {
     "marks among ages": ("age", marks),
     "marks among incomes": ("income", marks),
@@ -206,22 +257,98 @@ TRAPS: dict[str, tuple[str, Callable[[Rng, Locale, Texts], Texts]]] = {
     "spikes": ("age", spikes),
     "scales": ("body_length", scales),
     "numbers of persons": ("ratio", numbers_of_persons),
+    "more codes": ("part", more_codes),
+    "far away": ("age", far_away),
+    "answers": ("smoker", answers),
+    "days of sheets": ("entered", days_of_sheets),
+    "short years": ("year", short_years),
+    "times": ("arrives", times),
+    "pressures": ("pressure", pressures),
 }
 """The traps of the grammar: the column that each is set in, and how its texts are changed."""
+
+
+def _value(locale: Locale, text: str) -> float | None:
+    try:
+        return float(text.replace(locale.decimal, "."))
+    except ValueError:
+        return None
+
+
+_WORDS_OF_TOTALS = {
+    np.sum: ["Total", "Summe", "Somme", "Gesamt 2024", "Grand Total", "Insgesamt:", "Zwischensumme", ""],
+    np.mean: ["Mean", "Average", "Mittelwert", "Durchschnitt", "Moyenne"],
+    np.max: ["Max", "Maximum"],
+    np.min: ["Min", "Minimum"],
+    np.std: ["Std. Dev.", "StdDev", "Standardabweichung", "STABW"],
+}
+
+
+def total_rows(rng: Rng, locale: Locale, rows: list[Texts]) -> list[Texts]:
+    """Add up or average the numbers at the end, or after each of some parts."""
+    figure = list(_WORDS_OF_TOTALS)[rng.choice(5, p=[0.5, 0.3, 0.05, 0.05, 0.1])]
+    word = str(rng.choice(_WORDS_OF_TOTALS[figure]))
+
+    def row_of(part: list[Texts]) -> Texts:
+        numbers = [[_value(locale, text) for text in column] for column in zip(*part, strict=True)]
+        row = ["" if None in values else written(locale, figure(values), 2) for values in numbers]
+        place = next((place for place, text in enumerate(row) if not text), 0)
+        return [*row[:place], word, *row[place + 1 :]]
+
+    n_parts = int(rng.integers(1, 4)) if figure is np.sum else 1
+    parts = np.array_split(np.arange(len(rows)), n_parts)
+    of_parts = [[rows[row] for row in part] for part in parts]
+    return [row for part in of_parts for row in (*part, row_of(part))]
+
+
+def heading_rows(rng: Rng, locale: Locale, rows: list[Texts]) -> list[Texts]:
+    """Repeat the header, draw a line, or write a line of units below the header."""
+    n_columns = len(rows[0])
+    sort = rng.integers(3)
+    if sort == 2:
+        return [[f"({rng.choice(['EUR', 'cm', 'years', 'code'])})"] * n_columns, *rows]
+    row = HEADER if sort == 0 else ["---"] * n_columns
+    places = set(_some(rng, len(rows), 0.01))
+    return [line for place, each in enumerate(rows) for line in ([row, each] if place in places else [each])]
+
+
+def note_rows(rng: Rng, locale: Locale, rows: list[Texts]) -> list[Texts]:
+    """Write a note below the records."""
+    return [*rows, ["Source: register, 2024"] + [""] * (len(rows[0]) - 1)]
+
+
+HEADER: Texts = []
+"""Stands for the header in rows."""
+
+ROWS: dict[str, Callable[[Rng, Locale, list[Texts]], list[Texts]]] = {
+    "totals": total_rows,
+    "headings": heading_rows,
+    "notes": note_rows,
+}
+"""The traps of whole rows."""
+
+RECORDS = "(records)"
+"""Where a trap of rows is, in place of a column."""
 
 
 def office_file(folder: Path, seed: int, n_traps: int = 0) -> tuple[Path, dict[str, str]]:
     """Write a file; return its path and the columns with traps, each with the name of the trap."""
     rng = np.random.default_rng([32, seed])
     locale, n = LOCALES[seed % len(LOCALES)], int(rng.integers(*N_RECORDS))
-    wanted = [name for name in TRAPS if rng.random() < 0.5][:n_traps] or list(TRAPS)[: min(n_traps, 1)]
-    order = rng.permutation(wanted)[:n_traps]
+    order = rng.permutation(list(TRAPS))[: rng.integers(1, n_traps + 1) if n_traps else 0]
     held = {column: str(name) for name in order for column in [TRAPS[str(name)][0]]}
     others = rng.permutation([name for name in CLEAN if name not in held])[: rng.integers(3, 8)]
-    columns = {str(name): CLEAN[str(name)](rng, n, locale) for name in [*held, *others]}
+    empty = [""] * n
+    columns = {
+        str(name): CLEAN[name](rng, n, locale) if name in CLEAN else empty for name in map(str, [*held, *others])
+    }
     for column, name in held.items():
         columns[column] = TRAPS[name][1](rng, locale, columns[column])
-    rows = [list(columns), *map(list, zip(*columns.values(), strict=True))]
+    body = list(map(list, zip(*columns.values(), strict=True)))
+    if n_traps and rng.random() < 0.3:
+        held[RECORDS] = str(rng.choice(list(ROWS)))
+        body = [row or list(columns) for row in ROWS[held[RECORDS]](rng, locale, body)]
+    rows = [list(columns), *body]
     quoted = [[f'"{text}"' if locale.delimiter in text else text for text in row] for row in rows]
     path = folder / f"{seed:04d}-{locale.name}.csv"
     path.write_text("".join(locale.delimiter.join(row) + "\n" for row in quoted), encoding="utf-8")
@@ -230,7 +357,10 @@ def office_file(folder: Path, seed: int, n_traps: int = 0) -> tuple[Path, dict[s
 
 def named(found: Any) -> set[str]:
     """Return the columns that a question or a note of an inspection names."""
-    return {finding.column for finding in found.findings}
+    of_records = {RECORDS for finding in found.findings if finding.name in OF_RECORDS and finding.question}
+    told = " ".join(finding.what for finding in found.findings)
+    also = {column.facts.name for column in found.columns if repr(column.facts.name) in told}
+    return {finding.column for finding in found.findings} | of_records | also
 
 
 def n_questions(found: Any) -> int:
@@ -245,12 +375,15 @@ def silent(folder: Path, seeds: range, n_traps: int) -> list[tuple[int, str, str
     found = []
     for seed in seeds:
         path, held = office_file(folder, seed, n_traps)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                told = named(shoal.inspect(path))
-        except shoal.ShoalError as refusal:  # which names the columns too, as two decimal marks in one file do
-            told = {column for column in held if repr(column) in str(refusal)}
+        told: set[str] = set()
+        for reading in ({}, {"decimal": LOCALES[seed % len(LOCALES)].decimal}):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    told |= named(shoal.inspect(path, **reading))
+                break
+            except shoal.ShoalError as refusal:  # of two decimal marks, which names columns and the setting
+                told |= {column for column in held if repr(column) in str(refusal)}
         found += [(seed, column, name) for column, name in held.items() if column not in told]
     return found
 

@@ -262,9 +262,9 @@ def test_whole_numbers_of_numpy_are_whole_numbers(people):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1.0, -1.0, 2.0, 3.0], "1 are not, the first in record 1"),
-        ([1.0, 2.0, float("nan"), None], "2 are not, the first in record 2"),
-        ([1.0, 2.0, 3.0, float("inf")], "1 are not, the first in record 3"),
+        ([1.0, -1.0, 2.0, 3.0], "1 are not, the first in record 2"),
+        ([1.0, 2.0, float("nan"), None], "2 are not, the first in record 3"),
+        ([1.0, 2.0, 3.0, float("inf")], "1 are not, the first in record 4"),
         (["1", "2", "3", "4"], "must be numbers; the column holds string"),
     ],
 )

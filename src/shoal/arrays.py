@@ -106,7 +106,7 @@ def as_matrix(X: ArrayLike) -> Matrix:
         rows, columns = np.nonzero(bad)
         raise ParameterError(
             f"X must be finite; {bad.sum()} entries are NaN or infinite, in column(s) "
-            f"{', '.join(map(str, np.unique(columns)[:10]))}, the first at record {rows[0]}. "
+            f"{', '.join(map(str, np.unique(columns)[:10]))}, the first at index {rows[0]}. "
             "Drop these records or impute the values first."
         )
     return matrix

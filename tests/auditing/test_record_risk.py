@@ -11,7 +11,7 @@ PEOPLE = pa.table({"age": [30, 30, 50, 60, 30], "zip": [1, 1, 2, 2, 1], "who": [
 def test_each_record_has_the_size_of_its_class_and_the_risk_of_a_guess():
     found = audit(PEOPLE, quasi_identifiers=["age", "zip"], records=True).records.to_pydict()
 
-    assert found["record"] == [0, 1, 2, 3, 4]
+    assert found["record"] == [1, 2, 3, 4, 5]
     assert found["class"] == [0, 0, 1, 2, 0]
     assert found["size"] == [3, 3, 1, 1, 3]
     assert found["risk"] == pytest.approx([1 / 3, 1 / 3, 1, 1, 1 / 3])
@@ -27,10 +27,10 @@ def test_records_below_k_come_smallest_class_first():
     ages = pa.table({"age": [30, 30, 50, 60, 30, 70, 70]})
 
     assert audit(ages, quasi_identifiers="age", k=3, records=True).below_k == [
-        {"record": 2, "size": 1},
         {"record": 3, "size": 1},
-        {"record": 5, "size": 2},
+        {"record": 4, "size": 1},
         {"record": 6, "size": 2},
+        {"record": 7, "size": 2},
     ]
 
 

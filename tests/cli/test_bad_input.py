@@ -97,7 +97,7 @@ def test_infinite_values(value, tmp_path):
         tmp_path / "people.parquet", "--missing", "own-value", k=2, roles=("--quasi-identifiers", "age,sex")
     )
 
-    refused(result, tmp_path, ["'age' has 1 infinite values", "record 1"])
+    refused(result, tmp_path, ["'age' has 1 infinite values", "record 2"])
 
 
 def test_not_a_number_is_missing(tmp_path):

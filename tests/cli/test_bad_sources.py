@@ -70,7 +70,7 @@ BAD = {
     "two headers": (two_headers, (), "--header-row 2, then row 1 is left out"),
     "encrypted": (encrypted, (), "save a copy without the password"),
     "corrupt": (corrupt_sas, (), "truncated or damaged. Write it again"),
-    "changing keys": (changing_keys, (), "some lack 'income' (1), the first in record 7. If a key"),
+    "changing keys": (changing_keys, (), "some lack 'income' (1), the first in record 8. If a key"),
     "zip bomb": (zip_bomb, ("--max-unpacked-gb", "0.01"), "unpacks to more than 0.01 GB"),
     "parquet bomb": (parquet_bomb, ("--max-unpacked-gb", "0.01"), "unpacks to more than 0.01 GB"),
 }

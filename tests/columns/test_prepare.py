@@ -115,7 +115,7 @@ def test_a_limit_that_the_type_cannot_hold_is_refused(limit):
 
 
 def test_infinity_is_refused_with_its_place():
-    with pytest.raises(SchemaError, match="'x' has 2 infinite values, the first in record 1"):
+    with pytest.raises(SchemaError, match="'x' has 2 infinite values, the first in record 2"):
         prepared([1.0, float("inf"), -float("inf")])
 
 

@@ -55,6 +55,25 @@ DAYS = [f"{1 + i % 28:02d}.{1 + i % 12:02d}.{1930 + i % 60}" for i in range(100)
         ("missing-code", [*RNG.lognormal(10, 1, 95).round(), *[99999999.0] * 5]),
         ("missing-code", [*RNG.integers(0, 90, 85), *[-7] * 5, *[-8] * 5, *[-9] * 5]),
         ("missing-code", [*RNG.integers(0, 80, 85), *[99] * 15]),
+        *(("perhaps-codes", RNG.integers(1, most + 1, 400)) for most in (9, 12, 24)),
+        ("perhaps-codes", RNG.choice(RNG.choice(np.arange(100, 999), 35, replace=False), 400)),
+        ("perhaps-codes", RNG.choice([1.1, 1.2, 2.1, 2.2, 3.1, 4.3], 400)),
+        ("perhaps-codes", RNG.integers(1, 10, 400) + RNG.integers(1, 5, 400) / 10),
+        ("dates-as-numbers", RNG.integers(33_000, 46_000, 400)),
+        ("two-scales", [year if RNG.random() < 0.8 else year % 100 for year in RNG.integers(1950, 2000, 400)]),
+        ("outliers", [*RNG.integers(18, 91, 400), 1999]),
+        ("outliers", [*RNG.integers(18, 91, 400), 230, 230]),
+        ("outliers", [*RNG.lognormal(10, 0.6, 400), 9.9e9]),
+        ("outliers", [*RNG.uniform(2000, 9000, 400).round(2), 3.2]),
+        ("outliers", [*RNG.normal(170, 9, 400), 1.71]),
+        ("outliers", pa.array([*RNG.integers(0, 18_000, 400), 2_900_000], pa.int32()).cast(pa.date32())),
+        ("two-forms", RNG.choice(["ja", "nein", "1", "0"], 400)),
+        ("two-forms", RNG.choice(["WAHR", "FALSCH", "0", "1"], 400, p=[0.4, 0.4, 0.1, 0.1])),
+        ("two-forms", RNG.choice(["ja", "j", "nein"], 400)),
+        ("two-forms", RNG.choice(["m", "w", "weiblich"], 400)),
+        ("two-forms", RNG.choice(["1", "2", "3", "1/2"], 400, p=[0.4, 0.3, 0.2, 0.1])),
+        *(("two-forms", [*[f"{i % 24}:{i % 4 * 15:02d}" for i in range(400)], odd]) for odd in ("12,45", "12h30")),
+        ("two-forms", [*[f"{110 + i % 7}/{70 + i % 5}" for i in range(400)], "120x80"]),
         ("mostly-missing", [None] * 92 + [1, 2, 3, 4] * 2),
         ("constant", ["x"] * 100),
         ("constant", [7] * 100),
@@ -88,6 +107,15 @@ def test_a_trap_is_found(name, values):
         ("mean_score", (RNG.integers(3, 30, 300) / 3).round(3)),
         ("price", [*RNG.uniform(1, 900, 200).round(2), *RNG.integers(1, 900, 100)]),
         ("born", pa.array(RNG.integers(0, 20000, 300).astype(np.int32)).cast(pa.date32())),
+        *((name, RNG.integers(1, 25, 400)) for name in ("hours", "age", "rooms")),
+        ("weight", RNG.integers(45, 120, 400)),
+        ("price", RNG.integers(1, 30, 400) * 50),
+        ("rate", RNG.integers(2, 20, 400) / 2),
+        ("acidity", RNG.normal(7, 0.4, 400).round(1)),
+        ("income", RNG.lognormal(8, 2, 400)),
+        ("time", [f"{i % 24}:{i % 4 * 15:02d}" for i in range(400)]),
+        ("name", RNG.choice(["Max", "Mia", "Ben"], 400)),
+        ("sex", RNG.choice(["m", "f", "x"], 400)),
         ("x", []),
         ("x", [1.5]),
         ("x", [float("inf"), 2.0] * 20),
@@ -95,6 +123,14 @@ def test_a_trap_is_found(name, values):
 )
 def test_a_clean_column_raises_no_alarm(name, values):
     assert found(values, name) == {}
+
+
+def test_a_name_makes_numbers_codes_or_dates_of_a_sheet():
+    days = RNG.integers(18_000, 40_000, 400)
+
+    assert found(RNG.integers(1, 25, 400), "merkmal")["codes"].question
+    assert found(days, "Geburtsdatum")["dates-as-numbers"].question
+    assert "dates-as-numbers" not in found(days, "rent")
 
 
 def test_a_finding_counts_and_never_shows_a_value():
@@ -177,6 +213,28 @@ def test_a_question_waits_until_it_is_accepted_for_its_column_or_for_all(accept)
     with pytest.raises(QuestionError) as caught:
         ask([question, note], ["age=codes", "constant"])
     assert caught.value.findings == (question,)
+
+
+def fields_of(finding):
+    return {finding.column: finding.remedies[0].settings}
+
+
+def test_three_digits_after_a_point_beside_decimal_commas_may_be_thousands(tmp_path):
+    pay, rate = RNG.integers(1000, 99_999, 200), RNG.lognormal(3, 1, 200).round(2)
+    lines = [
+        f"{one:,}".replace(",", ".") + ";" + f"{two:.2f}".replace(".", ",") for one, two in zip(pay, rate, strict=True)
+    ]
+    path = tmp_path / "pay.csv"
+    path.write_text("\n".join(["pay;rate", *lines]) + "\n")
+    with pytest.raises(FileError, match='marks in \'pay\' separate thousands: thousands="\\." and decimal=","'):
+        inspect(path)
+    (finding,) = inspect(path, decimal=",").findings
+
+    assert [remedy.option for remedy in finding.remedies[:2]] == [
+        "--thousands pay=. --decimal pay=,",
+        "--decimal pay=.",
+    ]
+    assert read(path, fields=fields_of(finding)).arrow["pay"].to_pylist() == pay.tolist()
 
 
 AGES = [str(age) for age in RNG.integers(18, 90, 400)]
@@ -306,8 +364,13 @@ def test_a_stray_date_among_years_is_a_question(stray):
     assert found([*(str(year) for year in RNG.integers(1930, 2000, 100)), stray])["numbers-as-text"].question
 
 
-def test_a_sign_before_every_number_is_a_question_but_not_before_telephone_numbers():
-    assert found([f"{number:+d}" for number in RNG.integers(-90, 90, 200)])["numbers-as-text"].question
+def test_a_sign_before_every_number_is_a_question_but_not_before_telephone_numbers(tmp_path):
+    for numbers in (RNG.integers(-90, 90, 200), RNG.integers(0, 900, 200)):
+        finding = found([f"{number:+d}" for number in numbers], "change")["numbers-as-text"]
+        (tmp_path / "changes.csv").write_text("\n".join(["change", *(f"{number:+d}" for number in numbers)]) + "\n")
+        assert finding.question
+        assert finding.remedies[0].option == "--decimal change=."
+        assert read(tmp_path / "changes.csv", fields=fields_of(finding)).arrow["change"].to_pylist() == numbers.tolist()
     assert "numbers-as-text" not in found([f"+{number}" for number in range(4900, 5000)] * 2)
 
 

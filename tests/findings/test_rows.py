@@ -9,7 +9,7 @@ import pytest
 import shoal
 from shoal import datasets
 from shoal.findings import QuestionError
-from shoal.findings.rows import DOUBLES, ODD, TOTALS, row_findings
+from shoal.findings.rows import DOUBLES, HEADINGS, ODD, TOTALS, row_findings
 from shoal.sources import Receipt, read, write
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.ShoalWarning")
@@ -119,6 +119,50 @@ def test_words_for_totals_are_known(word):
     assert rows_of(pa.table({"town": table["town"].combine_chunks().dictionary_encode(), "age": table["age"]})) == [
         found
     ]
+
+
+SHORT = [["Max"], ["Min"], ["Mittelwert", "SD"], ["Min", "Max"], ["MW", "SD"]]
+
+
+@pytest.mark.parametrize("words", SHORT)
+def test_short_words_count_where_a_table_ends_with_numbers_to_match(words):
+    names = [*(f"P{i}" for i in range(38)), "Max", *words]
+    ages = [*(20 + i * 7 % 39 for i in range(39)), *(99 if word == "Max" else 1 for word in words)]
+    (found,) = rows_of(pa.table({"name": names, "age": ages}))
+
+    assert (found.name, found.column, found.question) == (TOTALS, "name", True)
+    assert found.remedies[0].settings["skip_rows"].endswith(str(39 + len(words)))
+    assert rows_of(pa.table({"name": [*names[:39], "Ben", "Max"], "age": [*ages[:39], 40, 41]})) == []
+
+
+def test_headings_among_the_records_are_one_question_and_asked_first(tmp_path):
+    rng = np.random.default_rng(9)
+    people = [f"{rng.integers(18, 90)};{rng.integers(900, 9000)};{rng.choice(['Reus', 'Valls'])}" for _ in range(60)]
+    headings = {0: "Jahre;in EUR;", 20: "---;---;---", 30: "AGE;pay ;town", 50: "age;pay;town"}
+    lines = [line for i, one in enumerate(people) for line in (*([headings[i]] if i in headings else ()), one)]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["age;pay;town", *lines]) + "\n")
+    settings = {"k": 5, "seed": 1, "quasi_identifiers": ["age", "pay"], "other": ["town"]}
+    with pytest.raises(QuestionError) as caught:
+        shoal.anonymize(path, **settings)
+    (found,) = caught.value.findings
+
+    assert (found.name, found.question) == (HEADINGS, True)
+    assert found.remedies[0].settings == {"skip_rows": "1,22,33,54"}
+    assert [finding.name for finding in shoal.inspect(path).findings] == [HEADINGS]
+    with shoal.anonymize(path, reading=found.remedies[0].settings, **settings) as release:
+        assert release.verdict.n_records == 60
+
+
+def test_answers_that_say_that_there_is_none_are_no_headings():
+    rng = np.random.default_rng(10)
+    columns = {f"q{i}": list(map(str, rng.integers(1, 60, 100))) for i in range(4)}
+    for values in columns.values():
+        values[7] = values[40] = "k. A."
+        values[8] = "--"
+
+    assert HEADINGS not in [finding.name for finding in rows_of(pa.table(columns)) if 7 in finding.remedies]
+    assert all("8," not in finding.what for finding in rows_of(pa.table(columns)))
 
 
 def test_words_that_only_begin_so_are_not():

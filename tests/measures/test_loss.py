@@ -211,7 +211,7 @@ def test_labels_of_any_integer_type_will_do(dtype):
         (np.array(PHASE_1, dtype=float), "whole numbers; their dtype is float64"),
         (np.array(PHASE_1) == 0, "whole numbers; their dtype is bool"),
         (list("aaabbbccc"), "whole numbers; their dtype is <U1"),
-        ([0, 0, 0, 1, -1, 1, -1, 2, 2], "2 records have a negative label, the first is record 4"),
+        ([0, 0, 0, 1, -1, 1, -1, 2, 2], "2 records have a negative label, the first is at index 4"),
         ([0, 0, 0, 3, 3, 3, 1, 1, 1], "without gaps; the largest is 3 but only 3 different labels occur"),
         ([1, 1, 1, 1, 1, 1, 1, 1, 1], "without gaps; the largest is 1 but only 1 different labels occur"),
         ([0, 0, 0, 0, 0, 0, 0, 0, 10**12], "without gaps; the largest is 1000000000000"),

@@ -41,8 +41,8 @@ def test_other_real_numbers_are_converted_exactly(dtype):
 @pytest.mark.parametrize(
     ("matrix", "said"),
     [
-        (np.where(np.arange(50)[:, None] == 7, np.nan, X), "150|3 entries.*column.*0, 1, 2.*record 7"),
-        (np.where(np.arange(3) == 1, np.inf, X), "50 entries.*column.*1.*record 0"),
+        (np.where(np.arange(50)[:, None] == 7, np.nan, X), "150|3 entries.*column.*0, 1, 2.*index 7"),
+        (np.where(np.arange(3) == 1, np.inf, X), "50 entries.*column.*1.*index 0"),
         (np.zeros((0, 3)), "only 0 records"),
         (np.zeros((5, 0)), "no columns"),
         (np.zeros(5), "two dimensions.*has 1"),

@@ -88,10 +88,10 @@ def test_a_reading_of_cells_that_are_no_texts_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("texts", "settings", "complaint"),
     [
-        (["31.12.1980", "30.02.1980", "soon"], {"date_format": "%d.%m.%Y"}, "2 of its values do not match.*record 1"),
-        (["", "31.12.1980", "soon", ""], {"date_format": "%d.%m.%Y"}, "1 of its values do not match.*record 2"),
-        (["1,234", "12,34"], {"thousands": ","}, "1 of its values do not match.*record 1"),
-        (["1,5", "abc"], {"decimal": ","}, "1 of its values do not match.*record 1"),
+        (["31.12.1980", "30.02.1980", "soon"], {"date_format": "%d.%m.%Y"}, "2 of its values do not match.*record 2"),
+        (["", "31.12.1980", "soon", ""], {"date_format": "%d.%m.%Y"}, "1 of its values do not match.*record 3"),
+        (["1,234", "12,34"], {"thousands": ","}, "1 of its values do not match.*record 2"),
+        (["1,5", "abc"], {"decimal": ","}, "1 of its values do not match.*record 2"),
     ],
 )
 def test_a_reading_of_one_column_that_fits_only_some_texts_is_refused_without_showing_them(

@@ -131,7 +131,7 @@ def test_real_numbers_of_any_kind_become_a_float64_matrix(values):
         ([[1j]], "must hold real numbers"),
         ([4711.0, 2.0], "two dimensions, records by columns; it has 1"),
         (np.empty((3, 0)), "3 records but no columns"),
-        ([[4711.0, 1.0], [4711.0, np.nan], [np.inf, 1.0]], r"2 entries .* column\(s\) 0, 1, the first at record 1"),
+        ([[4711.0, 1.0], [4711.0, np.nan], [np.inf, 1.0]], r"2 entries .* column\(s\) 0, 1, the first at index 1"),
     ],
 )
 def test_what_is_not_a_matrix_is_refused_without_showing_its_values(values, message):

@@ -87,7 +87,8 @@ PLACES = _words(
     "zip zipcode postcode postalcode plz postleitzahl codepostal codigopostal cap code fips county district region "
     "state province gemeinde kreis departement municipio provincia comune gmina powiat sex gender geschlecht sexe sexo "
     "sesso race raca ethnicity marital nationality country citizenship occupation industry religion "
-    "bundesland beruf branche profession metier isco kldb nace naf ags insee"
+    "bundesland beruf branche profession metier isco kldb nace naf ags insee "
+    "type typ art kategorie category categorie categoria group gruppe groupe grupo status statut schluessel merkmal"
 )
 """Names whose numbers are codes: postcode 10115 is not less than 20095."""
 
@@ -99,6 +100,14 @@ COUNTS = _words(
     "semaine enfants numero tamano anio mes dia semana hijos"
 )
 """Names whose numbers count or measure, however few they are."""
+
+
+DATES = _words(
+    "date dates day dob birth birthdate birthday born admission discharge entry exit start begin end since until "
+    "datum geburt geburtsdatum geburtstag geboren aufnahme entlassung eintritt austritt beginn ende seit bis von "
+    "naissance debut fin entree sortie depuis fecha nacimiento inicio ingreso salida nascita nascimento geboorte"
+)
+"""Names of dates."""
 
 
 ENDINGS = ("id", "name", "number", "nummer")
@@ -130,6 +139,11 @@ def is_code(name: str) -> bool:
 def is_count(name: str) -> bool:
     """Return whether whole numbers under this name are counts."""
     return not COUNTS.isdisjoint(words_of(name))
+
+
+def is_date(name: str) -> bool:
+    """Return whether values under this name are dates."""
+    return _has(name, DATES)
 
 
 def _has(name: str, words: frozenset[str]) -> bool:

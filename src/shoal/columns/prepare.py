@@ -153,7 +153,7 @@ def _as_values(entries: tuple[str | int | float, ...], type_: pa.DataType) -> pa
 def _refuse_infinite(values: pa.ChunkedArray, column: Column, first_record: int | None) -> None:
     infinite = np.asarray(pc.fill_null(pc.is_inf(values), False))
     if infinite.any():
-        where = "" if first_record is None else f", the first in record {first_record + infinite.argmax()}"
+        where = "" if first_record is None else f", the first in record {first_record + infinite.argmax() + 1}"
         raise SchemaError(
             f"Column {column.name!r} has {infinite.sum():,} infinite values{where}. "
             "Infinity has no distance: make these values missing, or limit them (top, bottom)."

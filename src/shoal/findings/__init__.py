@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from shoal.errors import ParameterError, SchemaError, did_you_mean
+from shoal.findings.codes import codes, perhaps_codes
 from shoal.findings.column_view import ColumnView
 from shoal.findings.declared import labelled_values, mixed_types
 from shoal.findings.finding import Finding, Remedy
 from shoal.findings.forms import other_forms
 from shoal.findings.numbers import (
-    codes,
     dates_as_numbers,
     missing_codes,
     repeats_of_identifiers,
@@ -23,6 +23,7 @@ from shoal.findings.numbers import (
     two_scales,
     zeros,
 )
+from shoal.findings.outliers import outliers
 from shoal.findings.questions import asked
 from shoal.findings.roles import PUBLISHED
 from shoal.findings.rows import OF_RECORDS
@@ -34,6 +35,7 @@ from shoal.findings.texts import (
     numbers_with_unit,
     spelling_variants,
 )
+from shoal.findings.two_forms import two_forms
 from shoal.spelling import Dialect, in_r
 
 __all__ = [
@@ -57,14 +59,17 @@ FINDINGS: dict[str, Callable[[ColumnView], Finding | None]] = {
     "dates-as-text": dates_as_text,
     "near-unique-text": near_unique_text,
     "spelling-variants": spelling_variants,
+    "two-forms": two_forms,
     "other-forms": other_forms,
     "labelled-values": labelled_values,
     "codes": codes,
+    "perhaps-codes": perhaps_codes,
     "dates-as-numbers": dates_as_numbers,
     "thousands-as-decimals": thousands_as_decimals,
     "missing-code": missing_codes,
     "zeros": zeros,
     "two-scales": two_scales,
+    "outliers": outliers,
     "repeats-of-identifiers": repeats_of_identifiers,
     "mostly-missing": mostly_missing,
     "constant": constant,
@@ -77,16 +82,20 @@ SINGLE_VALUES = "single-record-values"
 _OF_RELEASES = (SINGLE_VALUES, PUBLISHED, *OF_RECORDS)
 """Findings about a release or about records, rather than about how a column is read."""
 
-_ABOUT_CATEGORIES = {"near-unique-text", "spelling-variants", "other-forms"}
+_ABOUT_CATEGORIES = {"near-unique-text", "spelling-variants", "two-forms", "other-forms"}
 _EXPLAINS = {
     "mixed-types": {"numbers-as-text", "numbers-with-unit", "dates-as-text", *_ABOUT_CATEGORIES},
     "numbers-as-text": {"numbers-with-unit", *_ABOUT_CATEGORIES},
     "numbers-with-unit": _ABOUT_CATEGORIES,
     "dates-as-text": {"numbers-with-unit", *_ABOUT_CATEGORIES},
-    "near-unique-text": {"other-forms"},
-    "labelled-values": {"codes", "missing-code"},
-    "dates-as-numbers": {"repeats-of-identifiers", "missing-code"},
-    "missing-code": {"two-scales", "zeros"},
+    "near-unique-text": {"two-forms", "other-forms"},
+    "two-forms": {"other-forms"},
+    "labelled-values": {"codes", "perhaps-codes", "missing-code"},
+    "codes": {"perhaps-codes", "outliers"},
+    "perhaps-codes": {"outliers"},
+    "dates-as-numbers": {"repeats-of-identifiers", "missing-code", "outliers"},
+    "missing-code": {"two-scales", "zeros", "outliers"},
+    "two-scales": {"outliers"},
     "constant": {"codes", "spelling-variants"},
 }
 """A finding of the first name makes those of the second redundant."""

@@ -140,7 +140,7 @@ def other_forms(view: ColumnView) -> Finding | None:
     if not len(covered.odd) or not covered.n_records:
         return None
     n_odd = covered.n_odd(view)
-    missing = bool(_say_missing(view)[covered.odd].all())
+    missing = bool(say_missing(view)[covered.odd].all())
     what = (
         f"{n_odd:,} of {view.n_records:,} records have another form than the others{_of_forms(covered.odd_forms(view))}"
     )
@@ -152,10 +152,15 @@ def other_forms(view: ColumnView) -> Finding | None:
     return Finding("other-forms", view.name, what, why, (*as_missing(view, covered, {}), as_category(view)))
 
 
-def _say_missing(view: ColumnView) -> NDArray[np.bool_]:
+def says_missing(texts: pa.Array) -> NDArray[np.bool_]:
+    """Return which texts are words for a missing value."""
+    return np.asarray(pc.match_substring_regex(texts, _MISSING), dtype=bool)
+
+
+def say_missing(view: ColumnView) -> NDArray[np.bool_]:
     """Return which texts are words for a missing value, or marks alone."""
-    is_word = pc.match_substring_regex(view.trimmed, _MISSING)
-    found: NDArray[np.bool_] = np.asarray(pc.or_(is_word, pc.match_substring_regex(view.forms, "^[^a9]+$")), dtype=bool)
+    found = says_missing(view.trimmed)
+    found |= np.asarray(pc.match_substring_regex(view.forms, "^[^a9]+$"), dtype=bool)
     return found
 
 
@@ -166,7 +171,7 @@ def _deviating(view: ColumnView) -> NDArray[np.bool_]:
         return np.asarray(pc.match_substring_regex(texts, pattern), dtype=bool)
 
     digits, letters = has("9"), has("a")
-    found = _say_missing(view)
+    found = say_missing(view)
     if view.text_counts[found].sum() > _MOST * view.n_present:
         found[:] = False
     if view.text_counts[letters & ~digits].sum() >= (1 - _STRAY) * view.text_counts.sum():

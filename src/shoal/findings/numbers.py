@@ -1,4 +1,4 @@
-"""Numbers that are something else: codes, dates, amounts with thousands points, and codes for a missing value.
+"""Numbers that are something else: dates, amounts with thousands points, and codes for a missing value.
 
 What is asked follows from the shape of the values: how many there are and how often each occurs, their gaps, spikes and
 masses apart. Strong evidence is a question, weak evidence a note.
@@ -10,14 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.columns.name_topics import is_code, is_count
+from shoal.columns.name_topics import is_date
 from shoal.columns.schema import POSITIONS, Kind
 from shoal.findings.column_view import ColumnView
 from shoal.findings.finding import HIDDEN, Finding, Remedy, kinds
 
-_FEW_CODES = 8
-_FEW_WITH_GAPS = 12
-_GAPS = 0.2  # share of the whole numbers between the smallest and the largest that do not occur
 _OFTEN = 5  # records with a code, on average
 _LEAST_RECORDS = 20
 _LEAST_REST = 5  # different values besides the suspected ones
@@ -34,55 +31,11 @@ _LOW = {-value for value in _HIGH} | {-1, -7, -8, -9}
 _MARKS = _HIGH | _LOW
 
 
-def codes(view: ColumnView) -> Finding | None:
-    """Find whole numbers that are codes of categories rather than counts or measurements."""
-    if view.kind is not Kind.NUMERIC or len(view.numbers) < _LEAST_RECORDS:
-        return None
-    if view.description is not None and view.description.measure in ("nominal", "ordinal"):
-        return None
-    named = is_code(view.name)
-    values = _few_whole(view, _FEW_WITH_GAPS)
-    if values is None:
-        return _codes(view, "many", ", and its name suggests codes", True) if named and view.are_whole else None
-    is_one_or_none = set(values) <= {0.0, 1.0}
-    if len(values) == 1 or is_one_or_none:
-        return None
-    if named:
-        return _codes(view, str(len(values)), ", and its name suggests codes", 0.0 not in values)
-    has_gaps = _has_gaps(values) and len(view.numbers) >= _OFTEN * len(values)
-    if is_count(view.name):
-        return _codes(view, str(len(values)), ", with gaps between them", False) if has_gaps else None
-    if len(values) == 2 or has_gaps:
-        return _codes(view, str(len(values)), ", with gaps between them" if has_gaps else "", 0.0 not in values)
-    return _codes(view, str(len(values)), "", False) if 2 < len(values) <= _FEW_CODES else None
-
-
-def _codes(view: ColumnView, n_different: str, told: str, question: bool) -> Finding:
-    return Finding(
-        "codes",
-        view.name,
-        f"it holds {n_different} different whole numbers that look like codes of categories{told}",
-        "Codes are averaged like amounts: a cell of codes 1 and 4 would publish 2.5",
-        kinds(view.name, "nominal", "ordinal", "numeric"),
-        question=question,
-    )
-
-
-def _has_gaps(values: NDArray[np.float64]) -> bool:
-    """Return whether many whole numbers between few do not occur, though they are not steps such as 10, 20, 30."""
-    steps = np.diff(values)
-    return bool(
-        (steps.max() > 1 and 1 - len(values) / (np.ptp(values) + 1) >= _GAPS and len(set(steps)) > 1)
-        or (len(values) == 2 and steps[0] > 1)
-    )
-
-
 def dates_as_numbers(view: ColumnView) -> Finding | None:
     """Find whole numbers that are dates, months or times, written without anything between: 19800131, 198001, 1259."""
-    numbers = view.numbers
-    if view.kind is not Kind.NUMERIC or len(numbers) < _LEAST_RECORDS or not view.are_whole:
+    if view.kind is not Kind.NUMERIC or len(view.numbers) < _LEAST_RECORDS:
         return None
-    return _whole_dates(view) or _other_dates(view)
+    return (_whole_dates(view) or _other_dates(view) if view.are_whole else None) or _days_of_sheets(view)
 
 
 def _whole_dates(view: ColumnView) -> Finding | None:
@@ -130,6 +83,30 @@ def _other_dates(view: ColumnView) -> Finding | None:
         "Dates and times are averaged like amounts: a cell of 1259 and 1301 would publish 1280, which is no time",
         kinds(view.name, "ordinal", "numeric"),
         question="time" not in what,
+    )
+
+
+_DAYS_OF_DATES, _RECENT_DAYS = (7000, 60_000), (33_000, 46_500)  # of Excel: 1919 to 2064, 1990 to 2027
+
+
+def _days_of_sheets(view: ColumnView) -> Finding | None:
+    """Return what was found if most numbers may be dates as sheets store them: days since 1900."""
+    named = is_date(view.name)
+    first, last = _DAYS_OF_DATES if named else _RECENT_DAYS
+    numbers = view.numbers
+    if not named and not view.are_whole:
+        return None
+    n_days = int(np.count_nonzero((numbers >= first) & (numbers <= last)))
+    if n_days < (_MOSTLY if named else 1) * len(numbers) or len(view.different[0]) < _LEAST_WITH_POINT:
+        return None
+    return Finding(
+        "dates-as-numbers",
+        view.name,
+        f"{view.share(n_days)} of the records hold a number that may be a date of a sheet (days since "
+        f"1900){', and its name says so' if named else ''}",
+        "Such a number shows no date to whoever reads the release. Give the cells a format of dates, and save again",
+        kinds(view.name, "ordinal", "numeric"),
+        question=named,
     )
 
 
@@ -304,6 +281,8 @@ def two_scales(view: ColumnView) -> Finding | None:
     """Find numbers in two masses, one of which is 10, 100 or 1000 times the other, as metres and centimetres are."""
     if view.kind is not Kind.NUMERIC or len(view.numbers) < _LEAST_RECORDS or view.numbers.min() < 0:
         return None
+    if (of_years := _years(view)) is not None:
+        return of_years
     is_any = view.different[0] > 0
     logs, counts = np.log10(view.different[0][is_any]), view.different[1][is_any]
     if len(logs) < 2 * _LEAST_REST:
@@ -335,6 +314,27 @@ def two_scales(view: ColumnView) -> Finding | None:
         (Remedy("accept", view.name, {"accept": [f"{view.name}=two-scales"]}),),
         question=True,
     )
+
+
+def _years(view: ColumnView) -> Finding | None:
+    """Return what was found if some years have four digits and others two."""
+    values, counts = view.different
+    is_short, is_long = values <= 99, (values >= _FIRST_DATE // 10_000) & (values <= _LAST_DATE // 10_000)
+    n_short, n_long = int(counts[is_short].sum()), int(counts[is_long].sum())
+    if not (is_short | is_long).all() or not view.are_whole or min(n_short, n_long) < _LEAST_YEARS:
+        return None
+    return Finding(
+        "two-scales",
+        view.name,
+        f"{n_long:,} of {view.n_records:,} records hold a year of four digits, and {n_short:,} a number of at most two",
+        "Years of two digits among those of four would be averaged as they stand. Write all of them in the same way, "
+        "or say that they are right",
+        (Remedy("accept", view.name, {"accept": [f"{view.name}=two-scales"]}),),
+        question=True,
+    )
+
+
+_LEAST_YEARS = 3
 
 
 def repeats_of_identifiers(view: ColumnView) -> Finding | None:
@@ -384,14 +384,6 @@ def _position(view: ColumnView, side: str, values: NDArray[np.float64], is_apart
     belongs, lies = ("belongs", "lies") if len(values) == 1 else ("belong", "lie")
     where = f"{lies} apart from all others" if is_apart else f"{lies} far from the usual values or those next to it"
     return f"{which} {belongs} to {view.share(count)} of the records and {where}"
-
-
-def _few_whole(view: ColumnView, most: int) -> NDArray[np.float64] | None:
-    """Return the different values if they are few and whole."""
-    if len(np.unique(view.numbers[:1000])) > most or not view.are_whole:
-        return None
-    found = view.different[0]
-    return found if len(found) <= most else None
 
 
 def _apart(numbers: NDArray[np.float64], side: str, least: int) -> NDArray[np.float64]:

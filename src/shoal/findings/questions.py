@@ -10,6 +10,9 @@ from shoal.spelling import Dialect, as_listed, as_word
 
 _SORTS = {
     "codes": ("hold few whole numbers", "Which are codes? "),
+    "perhaps-codes": ("hold numbers that may be codes", "Which are? "),
+    "outliers": ("hold values far from all others", ""),
+    "two-forms": ("hold texts of two sorts that may say the same", ""),
     "mixed-types": ("hold values of several types", ""),
     "numbers-as-text": ("hold numbers that are read as texts", ""),
     "numbers-with-unit": ("hold numbers with a unit", ""),

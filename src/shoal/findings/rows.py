@@ -1,11 +1,12 @@
-"""Rows: records that are unlike the others as records: totals and means among the data, notes below them, doubles.
+"""Rows: records that are unlike the others as records: totals among the data, headings, notes below them, doubles.
 
-A record is suspected by what it says (a word for a total), by what it lacks (most of what the others have) and by what
-it adds up (the records above it, or all others). Messages give numbers of records, never a value.
+A record is suspected by what it says (a word for a total, the names of the columns), by what it lacks (most of what the
+others have) and by what it adds up (the records above it, or all others). Messages give numbers of records, never a
+value.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,15 +18,16 @@ from shoal.columns.equivalence import class_ids
 from shoal.columns.prepare import decoded, one_missing
 from shoal.columns.schema import is_text, natural_kind, value_type
 from shoal.findings.finding import HIDDEN, Finding, Remedy
+from shoal.findings.forms import says_missing
 from shoal.sources import Receipt, Table
 from shoal.sources.left_out import all_skipped
 from shoal.spelling import as_listed
 from shoal.typing import Labels, Vector
 
-TOTALS, ODD, DOUBLES = "total-records", "odd-records", "double-records"
+TOTALS, ODD, HEADINGS, DOUBLES = "total-records", "odd-records", "heading-records", "double-records"
 """The names of the findings."""
 
-OF_RECORDS = (TOTALS, ODD, DOUBLES)
+OF_RECORDS = (TOTALS, ODD, HEADINGS, DOUBLES)
 
 LABEL = r"(?i)^\W*({})\W*([0-9]{{1,4}}\W*)?$".format(
     "|".join(
@@ -34,14 +36,18 @@ LABEL = r"(?i)^\W*({})\W*([0-9]{{1,4}}\W*)?$".format(
             *("summe", "zwischensumme", "gesamtsumme", "gesamt", "insgesamt", "durchschnitt", "mittelwert"),
             *("somme", "sous-total", "total général", "moyenne", "ensemble", "suma", "promedio", "soma", "média"),
             *("minimum", "maximum", "median", "médiane", "standard deviation", "std\\. ?dev", "écart[- ]type"),
-            *("standardabweichung", "std\\. ?abw", "übertrag", "anzahl", "effectif", "count"),
+            *("standardabweichung", "standardabw", "std\\.? ?abw", "stabw", "std ?dev", "stdev", "s\\.d\\."),
+            *("avg", "ø", "übertrag", "anzahl", "effectif", "count"),
             *("totale", "somma", "totaal", "gemiddelde", "razem", "ogółem", "celkem", "összesen"),
         ]
     )
 )
 """Texts that are a word for a total or a mean, perhaps with a number or a year after it."""
 
-_MOST_COLUMNS = 64  # that are looked at
+_SHORT = r"(?i)^\W*(min|max|mw|sd|std|mittel|moy|mean|avg)\W*$"
+"""Texts that are such a word or a name: they count where a table ends, beside another or with the numbers to match."""
+
+_HEAD, _TAIL = 2, 8  # records at the ends of a table
 _LEAST_RECORDS = 8
 _FULL = 0.9  # of the records: a column that nearly all fill
 _FEW, _SHARE = 5, 0.01  # records that may be unlike the others
@@ -50,6 +56,9 @@ _LEAST_SUMMED, _SURELY_SUMMED = 3, 6  # records of a sum, with other evidence an
 _MOST_SUMS = 1000
 _LARGER = 1.5  # times what is usual
 _SHOWN = 5
+_MANY = 0.1  # of the records: headings may be repeated on each page
+_NUMBERS = 0.9  # of the texts: a column of numbers
+_RULE = r"^([-=_*~.#]{2,}|\x{2014}+|\x{2500}+)$"
 _NEARLY_ALL = 0.9  # different values per record, where doubles are a surprise
 
 _WHY_TOTALS = "A total is released like the record of a person, and enters the means of others"
@@ -98,35 +107,140 @@ def row_findings(
     """
     if n_records < _LEAST_RECORDS:
         return []
-    names = list(names)[:_MOST_COLUMNS]
-    labelled = {name: places for name in names if len(places := _labels(load(name)))}
-    empty, n_full = _mostly_empty(names, load, n_records)
-    hinted = np.unique(np.concatenate([np.empty(0, np.int64), empty, *labelled.values()]))
-    numeric = [name for name in names if _is_number(load(name).type)]
-    adding = {name: _sums(_plain(load(name)), hinted) for name in numeric}
+    names = list(names)
+    looks = _Looks.at(names, load, n_records)
+    empty, headings = looks.mostly_empty(), looks.headings()
+    hinted = np.unique(np.concatenate([np.empty(0, np.int64), empty, *looks.labelled.values()]))
+    adding = {name: _sums(_plain(load(name)), hinted) for name in looks.numeric}
     sums = [Suspect(places, name, "the sum of others") for name, places in adding.items() if len(places)]
     said = [
         Suspect(places, name, "a word for a total")
-        for name, places in labelled.items()
-        if len(places) <= _few(n_records) or _are_larger(places, map(load, numeric))
+        for name, places in looks.labelled.items()
+        if len(places) <= _few(n_records) or _are_larger(places, map(load, looks.numeric))
     ]
+    said += _short_words(looks, said, load, n_records)
     found: list[Finding] = []
+    if len(headings):
+        found.append(
+            Finding(
+                HEADINGS,
+                names[0],
+                f"{_numbers(headings, receipt)} {'holds' if len(headings) == 1 else 'hold'} names of columns, lines or "
+                "words where the others hold something else",
+                "Headings among the records make columns of numbers text, and are released like the records of persons",
+                _leaving_out(HEADINGS, names[0], headings, receipt),
+                question=True,
+            )
+        )
     if sums or said:
-        found.append(_totals(said, sums, empty, names, n_records, receipt, show_values, load))
-    odd = np.setdiff1d(empty, np.concatenate([np.empty(0, np.int64), *(each.places for each in (*sums, *said))]))
+        found.append(_totals(said, sums, empty, looks.first_text, n_records, receipt, show_values, load))
+    known = [headings, *(each.places for each in (*sums, *said))]
+    odd = np.setdiff1d(empty, np.concatenate(known))
     if len(odd):
         found.append(
             Finding(
                 ODD,
                 names[0],
                 f"{_numbers(odd, receipt)} {'lacks' if len(odd) == 1 else 'lack'} at least half of the values that "
-                f"nearly all others have, in {n_full} columns",
+                f"nearly all others have, in {looks.n_full} columns",
                 "Notes and blank lines of a sheet are released like the records of persons",
                 _leaving_out(ODD, names[0], odd, receipt),
                 question=True,
             )
         )
     return found if has_order else [_without_numbers(finding) for finding in found]
+
+
+@dataclass
+class _Looks:
+    """What one look at each column says of the records."""
+
+    n_records: int
+    n_full: int = 0
+    first_text: str | None = None
+    labelled: dict[str, Labels] = field(default_factory=dict)
+    short: dict[str, Labels] = field(default_factory=dict)
+    numeric: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.lacking = np.zeros(self.n_records, dtype=np.int32)
+        self.heads = np.zeros(self.n_records, dtype=np.int32)
+        """The number of columns in which a record lacks a value that nearly all have, or has that of a heading."""
+        self.n_heads = 0
+
+    @staticmethod
+    def at(names: Iterable[str], load: Load, n_records: int) -> "_Looks":
+        """Look at each column once."""
+        looks = _Looks(n_records)
+        for name in names:
+            looks.add(name, load(name))
+        return looks
+
+    def add(self, name: str, values: pa.ChunkedArray) -> None:
+        """Look at a column."""
+        if _is_number(values.type):
+            self.numeric.append(name)
+        if is_text(value_type(values.type)):
+            self.first_text = self.first_text or name
+            for found, pattern in ((self.labelled, LABEL), (self.short, _SHORT)):
+                if len(places := _labels(values, pattern)):
+                    found[name] = places
+            self._add_heads(name, values)
+        values = one_missing(decoded(values))
+        if values.null_count <= (1 - _FULL) * self.n_records:
+            self.n_full += 1
+            self.lacking += np.asarray(values.is_null()) if values.null_count else 0
+
+    def _add_heads(self, name: str, values: pa.ChunkedArray) -> None:
+        """Count the records with the name of the column, a line, or a word where all others have numbers."""
+        heads = pa.array([name.strip().lower()])
+        texts, codes = _listed(values)
+        trimmed = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
+        is_head = pc.or_(pc.is_in(trimmed, value_set=heads), pc.match_substring_regex(trimmed, _RULE))
+        counts = np.bincount(codes, minlength=len(texts) + 1)[: len(texts)]
+        is_number = np.asarray(pc.match_substring_regex(trimmed, r"^[^\pL]*[0-9][^\pL]*$"), dtype=bool)
+        found = np.asarray(is_head, dtype=bool)
+        if counts[is_number].sum() >= _NUMBERS * counts.sum():
+            is_word = pc.match_substring_regex(trimmed, r"^[^0-9]*\pL{2}[^0-9]*$")
+            found |= np.asarray(is_word, dtype=bool) & ~says_missing(trimmed)
+        if counts[found].sum() <= max(_FEW, _MANY * self.n_records):
+            self.n_heads += int(found.any())
+            self.heads += np.append(found, False)[codes]
+
+    def mostly_empty(self) -> Labels:
+        """Return the few records that lack half of what nearly all others have."""
+        found = np.flatnonzero(self.lacking >= max(2, self.n_full / 2))
+        return found if len(found) <= _few(self.n_records) else found[:0]
+
+    def headings(self) -> Labels:
+        """Return the records that have what a heading has in half of the columns where any record has it."""
+        found = np.flatnonzero(self.heads >= max(2, self.n_heads / 2))
+        return found if len(found) <= max(_FEW, _MANY * self.n_records) else found[:0]
+
+
+def _short_words(looks: _Looks, said: Sequence[Suspect], load: Load, n_records: int) -> list[Suspect]:
+    """Return the records at the ends of a table that a short word calls a total, if others or its numbers agree."""
+    found = []
+    for name, places in looks.short.items():
+        at_end = places[(places < _HEAD) | (places >= n_records - _TAIL)]
+        beside = [each.places for each in said if each.column == name]
+        places = np.setdiff1d(at_end, np.concatenate([np.empty(0, np.int64), *beside]))
+        words = pc.utf8_lower(load(name).take(pa.array(places)).cast(pa.string()))
+        if len(pc.unique(words)) + len(beside) < 2:
+            places = np.array([place for place in places if _is_extreme(place, map(load, looks.numeric))], np.int64)
+        if len(places):
+            found.append(Suspect(places, name, "a word for a total"))
+    return found
+
+
+def _is_extreme(place: int, columns: Iterable[pa.ChunkedArray]) -> bool:
+    """Return whether the numbers of a record are the smallest or the largest of all columns, or no record has them."""
+    found = []
+    for values in columns:
+        numbers = _plain(values)
+        rest = np.delete(numbers, place)
+        found.append(numbers[place] <= rest.min() or numbers[place] >= rest.max())
+    return bool(found) and all(found)
 
 
 def _without_numbers(finding: Finding) -> Finding:
@@ -186,7 +300,7 @@ def _totals(
     said: Sequence[Suspect],
     sums: Sequence[Suspect],
     empty: Labels,
-    names: Sequence[str],
+    first_text: str | None,
     n_records: int,
     receipt: Receipt,
     show_values: bool,
@@ -199,7 +313,6 @@ def _totals(
     lacking = np.intersect1d(places, empty)
     if len(lacking):
         told.append(f"{_numbers(lacking, receipt)} without most values")
-    first_text = next((name for name in names if is_text(value_type(load(name).type))), None)
     ends = np.intersect1d(places, [0, n_records - 1])
     column = suspects[0].column
     remedies = _leaving_out(TOTALS, column, places, receipt)
@@ -247,31 +360,25 @@ def _plain(values: pa.ChunkedArray) -> Vector:
     return np.where(np.isfinite(found), found, 0.0)
 
 
-def _labels(values: pa.ChunkedArray) -> Labels:
+def _listed(values: pa.ChunkedArray) -> tuple[pa.Array, Labels]:
+    """Return the different texts of a column, and the place of each value among them; after all others if missing."""
+    if not pa.types.is_dictionary(values.type):
+        values = values.dictionary_encode()
+    values = values.unify_dictionaries()
+    listed = values.chunk(0).dictionary if values.num_chunks else pa.array([], pa.string())
+    codes = [np.asarray(chunk.indices.fill_null(len(listed)), dtype=np.int64) for chunk in values.chunks]
+    return listed, np.concatenate([np.empty(0, np.int64), *codes])
+
+
+def _labels(values: pa.ChunkedArray, pattern: str = LABEL) -> Labels:
     """Return the records that have a word for a total."""
     if not is_text(value_type(values.type)):
         return np.empty(0, dtype=np.int64)
     if pa.types.is_dictionary(values.type):
-        values = values.unify_dictionaries()
-        listed = values.chunk(0).dictionary if values.num_chunks else pa.array([], pa.string())
-        is_label = np.append(np.asarray(pc.match_substring_regex(listed, LABEL).fill_null(False)), False)
-        if not is_label.any():
-            return np.empty(0, dtype=np.int64)
-        codes = np.concatenate([np.asarray(chunk.indices.fill_null(len(listed))) for chunk in values.chunks])
-        return np.flatnonzero(is_label[codes])
-    return np.flatnonzero(np.asarray(pc.fill_null(pc.match_substring_regex(values, LABEL), False)))
-
-
-def _mostly_empty(names: Iterable[str], load: Load, n_records: int) -> tuple[Labels, int]:
-    """Return the few records that lack half of what nearly all others have, and in how many columns these have it."""
-    n_full, lacking = 0, np.zeros(n_records, dtype=np.int64)
-    for name in names:
-        values = one_missing(decoded(load(name)))
-        if values.null_count <= (1 - _FULL) * n_records:
-            n_full += 1
-            lacking += np.asarray(values.is_null()) if values.null_count else 0
-    found = np.flatnonzero(lacking >= max(2, n_full / 2))
-    return (found if len(found) <= _few(n_records) else found[:0]), n_full
+        listed, codes = _listed(values)
+        is_label = np.append(np.asarray(pc.match_substring_regex(listed, pattern).fill_null(False)), False)
+        return np.flatnonzero(is_label[codes]) if is_label.any() else np.empty(0, dtype=np.int64)
+    return np.flatnonzero(np.asarray(pc.fill_null(pc.match_substring_regex(values, pattern), False)))
 
 
 def _sums(numbers: Vector, hinted: Labels) -> Labels:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shoal.columns.name_topics import is_code
 from shoal.findings.column_view import ColumnView
 from shoal.findings.finding import Finding, Remedy
-from shoal.findings.forms import Covered, are_some, as_category, as_missing, in_the_way, may_be
+from shoal.findings.forms import Covered, are_some, as_category, as_missing, in_the_way, may_be, says_missing
 from shoal.sources.csv_types import offsets
 from shoal.sources.text_values import as_dates, grouped_pattern, pattern_of, split_unit
 
@@ -26,6 +26,7 @@ _DATES = [
     *("%m/%d/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S"),
 ]
 _ZONED = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+(Z|[-+][0-9]{2}(:?[0-9]{2})?)$"
+_NO_THOUSANDS = r"(^|[^0-9])[0-9]*\.[0-9]{1,2}($|[^0-9])|\.[0-9]{4}|^-?0\.|^-?[0-9]{4,}\."
 _CODE = r"^[-+]?0[0-9]|^\+[0-9]|^[-+]?[0-9]{17}"
 _DATE = r"^[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{2,4}$"
 _ERROR = r"^#[A-Z]+/0!$"  # the one error of Excel that has a digit
@@ -48,11 +49,20 @@ def numbers_as_text(view: ColumnView) -> Finding | None:
     settings, covered = _as_numbers(view, texts)
     if not (covered.is_mostly(view) or _alternates(view, covered)) or _are_codes(view, covered):
         return None
-    if decimal_of_file(view) == "," and not settings and are_some(texts, r"[0-9]\.[0-9]"):
-        settings["decimal"] = "."
-    told = _marks_in_words(settings)
+    if set(texts.to_pylist() if len(texts) <= _MOST_UNITS else []) >= {"0", "1"} and _are_words(
+        texts.take(covered.odd)
+    ):
+        return None  # answers, for which a word is another spelling
+    readings = [settings]
+    if not settings and decimal_of_file(view) == "," and are_some(texts, r"[0-9]\.[0-9]"):
+        readings = [{"decimal": "."}]
+        if not are_some(texts, _NO_THOUSANDS):
+            readings.insert(0, {"thousands": ".", "decimal": ","})
+    elif not settings and are_some(texts, r"^\+[0-9]"):
+        readings = [{"decimal": "."}]  # a number with a plus is read where a column is said to hold numbers
+    told = _marks_in_words(readings[0])
     what = f"{view.share(covered.n_records)} of the records hold a number{told}{in_the_way(view, covered)}"
-    as_read = as_missing(view, covered, settings) if settings or len(covered.odd) else ()  # a plus cannot be read
+    as_read = [remedy for each in readings for remedy in as_missing(view, covered, each)]
     remedies = [*as_read, as_category(view)]
     if covered.n_records < (1 - _RARE) * view.n_present and any("9" in form for form in covered.odd_forms(view)):
         remedies.reverse()
@@ -61,9 +71,21 @@ def numbers_as_text(view: ColumnView) -> Finding | None:
 
 def _have_codes(texts: pa.Array) -> bool:
     """Return whether a text is a code or a telephone number: no stray date, nor a plus where others have a minus."""
-    if are_some(texts, r"^[-\x{2212}][0-9]"):
+    if are_some(texts, r"^[-\x{2212}][0-9]") or _are_amounts(texts):
         texts = pc.replace_substring_regex(texts, r"^\+", "")
     return are_some(pc.replace_substring_regex(texts, _DATE, ""), _CODE)
+
+
+def _are_words(texts: pa.Array) -> bool:
+    """Return whether all texts are words, none of which says that a value is missing."""
+    is_word = pc.match_substring_regex(texts, r"^\pL+$")
+    return bool(pc.all(is_word).as_py()) and not says_missing(texts).any()
+
+
+def _are_amounts(texts: pa.Array) -> bool:
+    """Return whether most numbers have a plus and few digits, the first of which differ, unlike those of telephones."""
+    signed = texts.filter(pc.match_substring_regex(texts, r"^\+[0-9]{1,6}([.,][0-9]+)?$"))
+    return len(signed) >= _MOST * len(texts) and len(pc.unique(pc.utf8_slice_codeunits(signed, 0, 2))) > 2
 
 
 def _alternates(view: ColumnView, covered: Covered) -> bool:

@@ -23,7 +23,7 @@ from shoal.findings import ColumnView, Finding, ask, check_accepted, findings_of
 from shoal.findings.metadata import described_schema
 from shoal.findings.numbers import codes_at
 from shoal.findings.roles import published_identifier
-from shoal.findings.rows import record_findings
+from shoal.findings.rows import HEADINGS, record_findings
 from shoal.job import Job
 from shoal.job.engine_facts import ENGINES, LIMITED
 from shoal.models.table_columns import check_models
@@ -67,6 +67,9 @@ def prepared(job: Job, table: Table) -> Prepared:
     schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load, job.truthful)
     check_job(job, schema)
     as_cell_size(job.k, table.n_records)
+    of_records = record_findings(table, _looked_through(schema))
+    # Without its headings a column has another type, so that nothing else can be asked before.
+    ask((finding for finding in of_records if finding.name == HEADINGS), job.accept)
     needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
     given = table.load(list(needed))
     schema = with_found_codes(schema, given)
@@ -78,7 +81,6 @@ def prepared(job: Job, table: Table) -> Prepared:
     weights = survey_weights(original, schema)
     views = column_views(schema, original, table)
     unchanged = published_unchanged(schema, table.load)
-    of_records = record_findings(table, _looked_through(schema))
     findings = [*of_records, *column_findings(schema, views), *role_findings(schema, unchanged, job.k)]
     ask(findings, job.accept, job.strict)
     return Prepared(schema, original, weights, findings, views, unchanged)
@@ -282,7 +284,9 @@ def _is_settled(finding: Finding, column: Column) -> bool:
     """Return whether the settings of a column resolve a finding."""
     if finding.name in ("mixed-types", "numbers-as-text", "dates-as-text"):
         return column.settings.kind is not None or pa.types.is_dictionary(column.type)
-    if finding.name in ("codes", "dates-as-numbers", "labelled-values"):
+    if finding.name in ("two-forms", "other-forms"):
+        return column.settings.kind is not None
+    if finding.name in ("codes", "perhaps-codes", "dates-as-numbers", "labelled-values"):
         # Nothing is averaged.
         return column.settings.kind is not None or column.settings.is_true or column.settings.hierarchy is not None
     return finding.name == "near-unique-text" and column.aggregate == "withhold"
@@ -316,7 +320,7 @@ def survey_weights(table: pa.Table, schema: Schema, first_record: int | None = 0
     weights = np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan))
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
-        where = "" if first_record is None else f", the first in record {first_record + bad.argmax()}"
+        where = "" if first_record is None else f", the first in record {first_record + bad.argmax() + 1}"
         raise SchemaError(
             f"The survey weights in column {name!r} must be finite and not negative; {bad.sum():,} are not{where}."
         )

@@ -113,8 +113,8 @@ def _as_labels(labels: ArrayLike, n_records: int) -> Labels:
         )
     if array.min() < 0:
         raise ParameterError(
-            f"labels must start at 0; {np.count_nonzero(array < 0)} records have a negative label, the first is "
-            f"record {np.argmax(array < 0)}. Assign every record to a cell."
+            f"labels must start at 0; {np.count_nonzero(array < 0)} records have a negative label, the first is at "
+            f"index {np.argmax(array < 0)}. Assign every record to a cell."
         )
     # The maximum is checked first: a label of 10**12 must not allocate that many counters.
     if array.max() >= n_records or not np.bincount(array.astype(np.int64)).all():

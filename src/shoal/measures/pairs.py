@@ -83,7 +83,7 @@ def as_weights(weights: ArrayLike, n_records: int) -> Vector:
     bad = ~(np.isfinite(array) & (array >= 0))
     if bad.any():
         raise ParameterError(
-            f"Weights must be finite and not negative; {np.count_nonzero(bad)} are not, the first at record "
+            f"Weights must be finite and not negative; {np.count_nonzero(bad)} are not, the first at index "
             f"{np.argmax(bad)}."
         )
     if not array.any():

@@ -389,9 +389,11 @@ def recount(
 
 
 def _records(classes: Labels, sizes: Labels) -> pa.Table:
-    """Return class, size and risk of every record."""
+    """Return number (from 1), class, size and risk of every record."""
     of_record = sizes[classes]
-    return pa.table({"record": np.arange(len(classes)), "class": classes, "size": of_record, "risk": 1 / of_record})
+    return pa.table(
+        {"record": np.arange(1, len(classes) + 1), "class": classes, "size": of_record, "risk": 1 / of_record}
+    )
 
 
 def _truth(table: Columns, column: Column, original: Columns | None, k: int | None, persons: Labels | None) -> Truth:

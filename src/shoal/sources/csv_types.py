@@ -6,7 +6,7 @@ plus and integers of more than 64 bits stay text.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -167,7 +167,8 @@ def _found(
     """Return what was decided; raise if columns contradict each other, or a format for all of them has no effect."""
     by = {name: found.settings for name, found in read_by.items()}
     of_all = {name: found for name, found in by.items() if not own[name].is_typed}
-    mark = _one_mark({name: found.decimal for name, found in of_all.items()}, whole_file, path)
+    thousandths = frozenset(name for name, found in read_by.items() if found.are_thousandths)
+    mark = _one_mark({name: found.decimal for name, found in of_all.items()}, thousandths, whole_file, path)
     if whole_file.date_format and n_records and not any(found.date_format for found in of_all.values()):
         raise FileError(
             f"{setting('date_format', whole_file.date_format)} has no effect: no column of {path!r} without a format "
@@ -176,7 +177,6 @@ def _found(
         )
     fields = {name: found.model_copy(update={"null_values": own[name].null_values}) for name, found in by.items()}
     nothing = FieldReading()
-    thousandths = frozenset(name for name, found in read_by.items() if found.are_thousandths)
     return TypesFound(mark, {name: found for name, found in fields.items() if found != nothing}, thousandths)
 
 
@@ -253,16 +253,27 @@ def _by_column(call: Callable[[str], Any], names: Sequence[str]) -> dict[str, An
         return dict(zip(names, pool.map(call, names), strict=True))
 
 
-def _one_mark(marks: Mapping[str, str | None], whole_file: FieldReading, path: str) -> str:
+def _one_mark(marks: Mapping[str, str | None], thousandths: frozenset[str], whole_file: FieldReading, path: str) -> str:
     """Return the decimal mark of a file; raise if its columns use both."""
     by_mark = {mark: [name for name, used in marks.items() if used == mark] for mark in ".,"}
     if by_mark["."] and by_mark[","]:
         raise FileError(
             f"{path!r} has decimal commas in {listed(by_mark[','], 5)} and decimal points in "
             f"{listed(by_mark['.'], 5)}. Choose one with {setting('decimal', ',')} or {setting('decimal', '.')}; the "
-            "other columns then stay text."
+            f"other columns then stay text.{_grouped_hint(by_mark, thousandths)}"
         )
     return whole_file.decimal or ("," if by_mark[","] else ".")
+
+
+def _grouped_hint(by_mark: Mapping[str, list[str]], thousandths: frozenset[str]) -> str:
+    """Return how to read numbers whose marks may separate thousands, where those of all others are decimal marks."""
+    for mark, other in (".,", ",."):
+        names = [name for name in by_mark[mark] if name in thousandths]
+        if len(names) == len(by_mark[mark]) and not thousandths.intersection(by_mark[other]):
+            given = [setting(key, value, column=names[0]) for key, value in (("thousands", mark), ("decimal", other))]
+            also = ", and the same for the others" if len(names) > 1 else ""
+            return f" If the marks in {listed(names, 5)} separate thousands: {' and '.join(given)}{also}."
+    return ""
 
 
 def typed_field(name: str, text: pa.ChunkedArray, how: FieldReading) -> pa.ChunkedArray:
@@ -307,7 +318,7 @@ def _attempts(own: FieldReading, whole_file: FieldReading) -> list[Attempt]:
     """Return the types to try on a column: those that its own options specify, or else all, those given first."""
     how = own.over(whole_file)
     if own.is_typed:
-        return [*_dates_of(own), *(_numbers(how) if own.is_number else ())]
+        return [*_dates_of(own), *(map(_signed, _numbers(how)) if own.is_number else ())]
     return [*_dates_of(how), *_numbers(how), Attempt(_booleans), _DATES, *_TIMESTAMPS]
 
 
@@ -321,6 +332,14 @@ def _numbers(how: FieldReading) -> list[Attempt]:
     grouped = [_grouped(how.thousands, how.decimal_mark or ".")] if how.thousands else []
     plain = [*grouped, Attempt(_wholes), *(_reals(mark) for mark in how.decimal_mark or ".,")]
     return plain if how.unit is None else [*plain, *(_with_unit(attempt, how.unit) for attempt in plain)]
+
+
+def _signed(attempt: Attempt) -> Attempt:
+    """Return an attempt that also reads numbers with a plus, which in a column without settings make it codes."""
+    return replace(attempt, read=lambda text: attempt.read(pc.replace_substring_regex(text, _PLUS, r"\1")))
+
+
+_PLUS = r"^\s*\+([0-9.,])"
 
 
 def _with_unit(attempt: Attempt, side: Side) -> Attempt:
@@ -359,7 +378,7 @@ def _refuse_unread(parts: Iterable[pa.ChunkedArray], how: FieldReading, name: st
         what = what if how.unit is None else f"numbers with a unit {how.unit} them"
         raise FileError(
             f"Column {name!r} is specified to hold {what}, but {n_odd:,} of its values do not match, the first in "
-            f"record {first}. Give the right format or marks, or, if these values stand for missing ones, "
+            f"record {first + 1}. Give the right format or marks, or, if these values stand for missing ones, "
             f"{setting('null_values', [...], column=name)}."
         )
 

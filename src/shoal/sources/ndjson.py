@@ -121,7 +121,7 @@ def _check_keys(records: list[dict[str, Any]], names: list[str], path: str) -> N
     listed = ", ".join(f"{name!r} ({count:,})" for name, count in lacking.items() if count)
     raise FileError(
         f"The keys of {path!r} change from line to line: of its {len(records):,} records some lack {listed}, the first "
-        f"in record {odd[0]}. If a key that is left out means a missing value, give {setting('fill_keys', True)}."
+        f"in record {odd[0] + 1}. If a key that is left out means a missing value, give {setting('fill_keys', True)}."
     )
 
 

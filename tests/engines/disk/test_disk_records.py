@@ -418,7 +418,7 @@ def test_infinite_values_are_named_by_their_place_in_the_table(tmp_path):
     ages = np.arange(300.0)
     ages[250] = np.inf
     pq.write_table(pa.table({"a": ages}), tmp_path / "people.parquet", row_group_size=100)
-    with pytest.raises(shoal.SchemaError, match="record 250"):
+    with pytest.raises(shoal.SchemaError, match="record 251"):
         made(tmp_path, roles={"quasi_identifiers": ("a",)}, columns={})
 
 

@@ -1,0 +1,89 @@
+"""Outliers: a few numbers or dates far from all others, such as a year among ages or thousands among amounts."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.columns.schema import Kind
+from shoal.findings.column_view import ColumnView
+from shoal.findings.finding import HIDDEN, Finding, Remedy
+
+_LEAST_RECORDS = 20
+_LEAST_REST = 10  # different values that say what is usual
+_FEW, _SHARE = 3, 0.002  # records that may be far from the others
+_GAP = 0.5  # of the range of the others
+_TAIL = 2.0  # length of a long tail, in that of the other one: amounts have no usual range
+
+Values = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+def outliers(view: ColumnView) -> Finding | None:
+    """Find a few values that a wide gap separates from all others.
+
+    Where the others are spread evenly, the gap is half of their range. Where they have a long tail, as incomes do, it
+    is as wide as their range, and half of it on a logarithmic scale; there, numbers far too small are found as well.
+    """
+    if len(view.numbers) < _LEAST_RECORDS:
+        return None
+    values, counts = view.different
+    above = values[len(values) - _n_beyond(values, counts) :]
+    below = values[: _n_beyond(-values[::-1], counts[::-1]) or _n_vanishing(values, counts)]
+    n_above, n_below = (int(counts[np.isin(values, those)].sum()) for those in (above, below))
+    if not n_above + n_below:
+        return None
+    sides = [f"{n:,} far {side}" for n, side in ((n_above, "above"), (n_below, "below")) if n]
+    codes = [*below, *above] if view.show_values and view.kind is Kind.NUMERIC else [HIDDEN] * (len(below) + len(above))
+    return Finding(
+        "outliers",
+        view.name,
+        f"{n_above + n_below:,} of {view.n_records:,} records lie apart: {' and '.join(sides)} all others",
+        "It may be a mistake or another unit, and moves the mean of its cell. A record far from all others is also the "
+        "hardest to protect",
+        (
+            Remedy("column", view.name, {"missing_codes": [int(v) if v == int(v) else float(v) for v in codes]})
+            if HIDDEN not in codes
+            else Remedy("column", view.name, {"missing_codes": codes}),
+            Remedy("accept", view.name, {"accept": [f"{view.name}=outliers"]}),
+        ),
+    )
+
+
+def _n_beyond(values: Values, counts: Counts) -> int:
+    """Return how many of the largest values are far above the others."""
+    most = max(_FEW, _SHARE * counts.sum())
+    n_records = 0
+    for n_values in range(1, len(values) - _LEAST_REST):
+        n_records += int(counts[-n_values])
+        if n_records > most:
+            return 0
+        rest, first = values[:-n_values], values[-n_values]
+        gap, spread = first - rest[-1], np.ptp(rest)
+        if gap <= _GAP * spread:
+            continue
+        if not _has_tail(rest, counts[:-n_values]) or (gap > spread and _is_far_in_decades(rest, first)):
+            return n_values
+    return 0
+
+
+def _n_vanishing(values: Values, counts: Counts) -> int:
+    """Return how many of the smallest positive numbers are decades below the others."""
+    if values[0] <= 0 or len(values) <= _LEAST_REST:
+        return 0
+    logs = np.log(values)
+    is_far = logs[1] - logs[0] > np.ptp(logs[1:]) and logs[1] - logs[0] > np.log(10)
+    return int(is_far and counts[0] <= max(_FEW, _SHARE * counts.sum()))
+
+
+def _has_tail(values: Values, counts: Counts) -> bool:
+    """Return whether the upper half of the records is spread much more widely than the lower one."""
+    below = np.cumsum(counts)
+    low, middle, high = (values[np.searchsorted(below, share * below[-1])] for share in (0.05, 0.5, 0.95))
+    return bool(high - middle > _TAIL * (middle - low))
+
+
+def _is_far_in_decades(rest: Values, first: float) -> bool:
+    """Return whether a value is far above the positive ones of the others on a logarithmic scale."""
+    positive = rest[rest > 0]
+    if not len(positive):
+        return True
+    return bool(np.log(first / positive[-1]) > _GAP * np.log(positive[-1] / positive[0]))

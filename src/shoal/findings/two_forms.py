@@ -1,0 +1,116 @@
+"""Two forms: texts of two sorts in one column that may say the same, and that a release would keep apart."""
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.findings.column_view import ColumnView
+from shoal.findings.finding import Finding, Remedy
+from shoal.findings.forms import Covered, as_category, as_missing, say_missing
+
+_LEAST_RECORDS = 20
+_FEW = 12  # different texts that are categories
+_SOME = 0.05  # of the records: a second sort, rather than a stray
+_MOST = 0.5
+_WHY = "Texts that mean the same count as different ones, so records that are alike are kept apart. Write them alike"
+
+_RUNS = r"^9([^9a]+9)+$"
+_TIMES = r"^([0-9]+) ?[xXhH\x{D7}] ?([0-9]+)$"  # 90x120, 12h30
+_PAIR = r"^9 ?[/x] ?9$"  # 1/2, 120/80, 90x120
+_NUMBER = r"^-?9([.,]9)?$"
+
+_SAME = tuple(
+    tuple(frozenset(meaning.split()) for meaning in meanings)
+    for meanings in (
+        ("ja j yes y oui o si sì sí s sim tak t wahr true vrai x", "nein n no non não nie falsch false faux f"),
+        (
+            "m male man mann männlich maennlich homme masculin h hombre maschio",
+            "f w female woman frau weiblich femme féminin feminin mujer femmina",
+            "d divers diverse x other andere autre",
+        ),
+    )
+)
+"""Words of the same meaning: yes and no, sexes."""
+
+
+def two_forms(view: ColumnView) -> Finding | None:
+    """Find texts of two sorts: words and numbers, 12:30 and 12.30, 120/80 among numbers, yes and y."""
+    if len(view.texts) < 2 or view.n_present < _LEAST_RECORDS:
+        return None
+    return _words_and_numbers(view) or _other_marks(view) or _pairs(view) or _synonyms(view)
+
+
+def _words_and_numbers(view: ColumnView) -> Finding | None:
+    if len(view.texts) > _FEW:
+        return None
+    is_number = _fits(view, _NUMBER)
+    is_word = _fits(view, r"^a( a)*$") & ~say_missing(view)
+    n_numbers, n_words = _n_records(view, is_number), _n_records(view, is_word)
+    if min(n_numbers, n_words) < _SOME * view.n_present:
+        return None
+    return _finding(view, f"{n_words:,} of {view.n_records:,} records hold a word, and {n_numbers:,} a number", ())
+
+
+def _other_marks(view: ColumnView) -> Finding | None:
+    """Return what was found if the same number of runs of digits has different marks between them."""
+    found = _forms(view)
+    forms = pc.unique(found)
+    if len(forms) > _FEW:
+        return None
+    counts = np.bincount(np.asarray(pc.index_in(found, value_set=forms)), view.text_counts).astype(np.int64)
+    of_runs: dict[int, dict[str, int]] = {}
+    for form, count in zip(forms.to_pylist(), counts.tolist(), strict=True):
+        if re.match(_RUNS, form):
+            of_runs.setdefault(form.count("9"), {})[form] = count
+    for counted in of_runs.values():
+        if len(counted) < 2 or sum(counted.values()) < _MOST * view.n_present:
+            continue
+        usual = max(counted, key=lambda form: counted[form])
+        others = [form for form in counted if form != usual]
+        odd = np.asarray(pc.is_in(found, value_set=pa.array(others)), dtype=bool)
+        told = ", ".join(f"{counted[form]:,} {form!r}" for form in others)
+        what = f"{counted[usual]:,} of {view.n_records:,} records hold the form {usual!r}, and {told} (9: digits)"
+        return _finding(view, what, as_missing(view, Covered.of(view, pa.array(~odd)), {}))
+    return None
+
+
+def _pairs(view: ColumnView) -> Finding | None:
+    is_pair, is_number = _fits(view, _PAIR), _fits(view, _NUMBER)
+    n_pairs, n_numbers = _n_records(view, is_pair), _n_records(view, is_number)
+    if not n_pairs or n_numbers < _MOST * view.n_present:
+        return None
+    what = f"{n_numbers:,} of {view.n_records:,} records hold a number, and {n_pairs:,} two of them or a fraction"
+    return _finding(view, what, as_missing(view, Covered.of(view, pa.array(~is_pair)), {}))
+
+
+def _synonyms(view: ColumnView) -> Finding | None:
+    if len(view.texts) > _FEW:
+        return None
+    texts = set(pc.utf8_lower(view.trimmed).to_pylist()) - {""}
+    for meanings in _SAME:
+        meant = [texts & meaning for meaning in meanings]
+        if len(frozenset().union(*meant)) == len(texts) > sum(map(bool, meant)) >= 2:
+            what = f"its {len(texts)} different texts are words of {sum(map(bool, meant))} meanings"
+            return _finding(view, what, ())
+    return None
+
+
+def _finding(view: ColumnView, what: str, remedies: tuple[Remedy, ...]) -> Finding:
+    return Finding("two-forms", view.name, what, _WHY, (*remedies, as_category(view)))
+
+
+def _forms(view: ColumnView) -> pa.Array:
+    """Return the forms of the texts, with x in place of the letter of 90x120 and 12h30."""
+    is_product = pc.match_substring_regex(view.trimmed, _TIMES)
+    return pc.if_else(is_product, pc.replace_substring(view.forms, "a", "x"), view.forms)
+
+
+def _fits(view: ColumnView, pattern: str) -> NDArray[np.bool_]:
+    return np.asarray(pc.match_substring_regex(_forms(view), pattern), dtype=bool)
+
+
+def _n_records(view: ColumnView, mask: NDArray[np.bool_]) -> int:
+    return int(view.text_counts[mask].sum())
