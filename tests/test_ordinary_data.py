@@ -11,8 +11,9 @@ from shoal import datasets
 from shoal.findings import FINDINGS, QuestionError
 
 SEED = 13
-# The first two are not found in CSV files; a file with decimal commas beside points is refused by the reader.
-NOT_HERE = {"labelled-values", "mixed-types", "thousands-as-decimals"}
+# The first two are not found in CSV files; a file with decimal commas beside points is refused by the reader. The
+# others are traps of `office_grammar`.
+NOT_HERE = {"labelled-values", "mixed-types", "thousands-as-decimals", "outliers", "perhaps-codes", "two-forms"}
 
 
 @pytest.fixture(scope="module")
