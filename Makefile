@@ -7,14 +7,14 @@ BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS) $(wildcard
 BUILT_FROM += $(wildcard examples/operations/*)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo papers test check format-check lint types doctests fragments docs format bench sanitize libcxx lowest newest windows r soak wheel clean FORCE
+.PHONY: help demo papers test check format-check lint types doctests fragments docs format bench sanitize libcxx lowest newest windows arm64 container r soak wheel clean FORCE
 
 help:
 	@echo "make demo       see shoal at work"
 	@echo "make papers     every paper's tables and figures in a quick form, some minutes"
 	@echo "make test       every check and every test"
 	@echo "make check      formatting, lint, types, doctests, changelog fragments; no tests"
-	@echo "make docs       the documentation as web pages, in build/site/"
+	@echo "make docs       the documentation as web pages, in build/site/VERSION/"
 	@echo "make format     format Python and C++ in place"
 	@echo "make bench      measure, and write the numbers into README.md"
 	@echo "make sanitize   everything compiled under the address, undefined-behaviour and thread sanitizers (Linux)"
@@ -23,6 +23,8 @@ help:
 	@echo "make newest     all tests with the newest, pre-releases too"
 	@echo "make r          the package for R: R CMD check, which must not even warn (Debian: r-base-core, r-cran-testthat)"
 	@echo "make windows    the tests on Windows, under Wine where that is installed; TESTS=tests/files chooses (Linux)"
+	@echo "make arm64      tests of methods and kernels on Linux for arm64, under QEMU where that is installed (Linux)"
+	@echo "make container  the image of Containerfile, built and tried without an image registry (Linux, as root)"
 	@echo "make soak       fuzzing, random orders, files with traps, secrets, damage and faults, kills; about two hours"
 	@echo "make wheel      a wheel for this machine, in dist/"
 	@echo "make clean      remove .venv and everything built"
@@ -93,6 +95,12 @@ r: .venv/.ready
 TESTS ?= tests src/shoal papers
 windows: .venv/.ready
 	@tools/windows/test.sh build/windows -q -rs $(TESTS)
+
+arm64: .venv/.ready
+	@tools/arm64/test.sh build/arm64 -q -rs tests/methods tests/kernels/test_kernels.py
+
+container:
+	@tools/container.sh
 
 # SOAK_SECONDS=60 WORKER_SECONDS=60 WORKER_KILLS=30 SPARK_KILLS=3 makes it short.
 SOAK_SECONDS ?= 600

@@ -12,6 +12,9 @@ import threading
 WINDOWS = sys.platform == "win32"
 WINE = WINDOWS and hasattr(ctypes.windll.ntdll, "wine_get_version")
 
+KILL = signal.SIGTERM if WINDOWS else signal.SIGKILL
+"""The signal that no process can catch; on Windows, `os.kill` ends a process at once."""
+
 
 def signal_main_thread(number: int) -> None:
     """Let a signal come to the main thread from another one; on Windows, as Ctrl-C does."""

@@ -16,6 +16,7 @@ import pytest
 from shoal import datasets
 from shoal.job import Job
 from shoal.release import run
+from systems import KILL
 from waits import LIMIT
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -356,7 +357,7 @@ def test_work_goes_on_after_the_server_was_killed(hold, walk):
     walk.served[-1].process.send_signal(signal.SIGCONT)
     page.evaluate(look)
     page.wait_for_selector("text=answers again")
-    walk.served[-1].end(signal.SIGKILL)
+    walk.served[-1].end(KILL)
     page.evaluate(look)
     page.wait_for_selector("text=does not answer any more")
     walk.complaints.clear()  # the first page has lost its server

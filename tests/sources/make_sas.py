@@ -18,8 +18,6 @@ WRITER = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.POINTER(ctypes.c_char), ctype
 SEX = {1.0: "female", 2.0: "male"}
 
 library = ctypes.CDLL(_readstat_writer.__file__)
-for name in ("writer_init", "add_variable", "add_label_set"):
-    getattr(library, f"readstat_{name}").restype = ctypes.c_void_p
 
 
 def write(path, what, fill):
@@ -96,6 +94,8 @@ def _value(variable, kind, value):
 
 
 if __name__ == "__main__":
+    for name in ("writer_init", "add_variable", "add_label_set"):
+        getattr(library, f"readstat_{name}").restype = ctypes.c_void_p
     FOLDER.mkdir(exist_ok=True)
     write(FOLDER / "people.sas7bdat", "sas7bdat", fill_people)
     write(FOLDER / "special.sas7bdat", "sas7bdat", fill_special)

@@ -47,7 +47,10 @@ done
 
 "$host" "$here/exports.py" system/python311.dll parts
 x86_64-w64-mingw32-dlltool -d parts/python311.def -l parts/libpython311.dll.a
+x86_64-w64-mingw32-ar cr parts/libdl.a  # CMake links what the Python of this machine is linked to
 x86_64-w64-mingw32-gcc-posix -shared -nostdlib -s -Wl,--entry,0 -x c /dev/null -x none parts/python3.def -o system/python3.dll
+cp -rL "$("$older" -c 'import sysconfig; print(sysconfig.get_path("include"))')" include
+cp "$here/pyconfig.h" include/
 x86_64-w64-mingw32-gcc-posix -O2 -s -municode "$here/launcher.c" parts/libpython311.dll.a -o system/python.exe
 x86_64-w64-mingw32-gcc-posix -O2 -s -shared "$here/bcryptprimitives.c" -o system/bcryptprimitives.dll -ladvapi32
 

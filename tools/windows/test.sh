@@ -21,7 +21,9 @@ if [ ! -x "$to/python" ]; then
     echo "Making a Python for Windows in $to; this takes some minutes."
     "$here/python.sh" "$to"
 fi
-"$here/kernels.sh" "$to" > "$to/kernels.log" 2>&1 || { cat "$to/kernels.log"; exit 1; }
+"$root/tools/cross_kernels.sh" "$to" "$here/mingw.cmake" .cp311-win_amd64.pyd \
+    -DCMAKE_MODULE_LINKER_FLAGS="-static -L$to/parts" -DPython_LIBRARY="$to/parts/libpython311.dll.a" \
+    > "$to/kernels.log" 2>&1 || { cat "$to/kernels.log"; exit 1; }
 
 site=$to/system/Lib/site-packages
 rm -rf "$site"/shoal "$site"/shoal_privacy-*
@@ -30,8 +32,8 @@ cp "$to"/kernels/_kernels.*.pyd "$site/shoal/"
 cp -r "$root"/.venv/lib/python3*/site-packages/shoal_privacy-*.dist-info "$site/"
 cd "$root"
 # The same cells, and the same bytes of published files, as on this machine.
-"$root/.venv/bin/python" -W ignore tools/windows/same.py > "$to/same-here.json"
-"$to/python" -P -W ignore tools/windows/same.py | tr -d '\r' > "$to/same-windows.json"
+"$root/.venv/bin/python" -W ignore tools/same_elsewhere.py > "$to/same-here.json"
+"$to/python" -P -W ignore tools/same_elsewhere.py | tr -d '\r' > "$to/same-windows.json"
 diff "$to/same-here.json" "$to/same-windows.json" || { echo "These cells or files differ from those on Linux."; exit 1; }
 echo "$(grep -c : "$to/same-windows.json") hashes of cells and published files are the same as on Linux."
 # Tracebacks of pytest look for every source file, which takes half a minute under Wine.

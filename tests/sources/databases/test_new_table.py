@@ -23,6 +23,7 @@ from shoal.sources import read
 from shoal.sources.databases import sqlite as sqlite_module
 from shoal.sources.databases.new_table import NewTable
 from stores import TABLE_AND_ROLES
+from systems import KILL
 from waits import LIMIT
 
 ROLES = {"quasi_identifiers": ["Age", "zip", "pay"], "identifiers": ["id"]}
@@ -433,10 +434,10 @@ def started(address, seconds):
 @pytest.mark.parametrize(
     ("store", "number"),
     [
-        ("postgresql", signal.SIGKILL),
+        ("postgresql", KILL),
         ("postgresql", signal.SIGINT),
-        ("sqlite", signal.SIGKILL),
-        ("duckdb", signal.SIGKILL),
+        ("sqlite", KILL),
+        ("duckdb", KILL),
     ],
     indirect=["store"],
 )

@@ -1,4 +1,4 @@
-"""Print hashes of cells and of published files, to compare those of two systems: python tools/windows/same.py."""
+"""Print hashes of cells and of published files, to compare those of two systems: python tools/same_elsewhere.py."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from pathlib import Path
 import shoal
 from shoal import datasets
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
 from libcxx import cells
 
 N_CELLS = 150
