@@ -375,7 +375,7 @@ def test_work_goes_on_after_the_server_was_killed(hold, walk):
     hold.unlink()
     again.get_by_role("button", name="Make the release").click()
     again.wait_for_selector("text=writing the public report")
-    walk.served[-1].end(signal.SIGKILL)
+    walk.served[-1].end(KILL)
     walk.complaints.clear()
     again.close()
     third = walk("large.csv")
