@@ -49,6 +49,20 @@ def is_delta_private(codes, cell, n_values, delta):
     )
 
 
+def is_alpha_rare(cell, alpha):
+    return max(Counter(cell).values()) <= Fraction(str(alpha)) * len(cell)
+
+
+def is_beta_like(codes, cell, n_values, beta, kind="basic"):
+    """Say whether no share gains more than beta of it, and in the enhanced kind no more than -log(p) of it."""
+    most = Fraction(str(beta))
+    return all(
+        (q - p) / p <= most and (kind == "basic" or float((q - p) / p) <= -math.log(p) + 1e-7)
+        for q, p in zip(shares(cell, n_values), shares(codes, n_values), strict=True)
+        if q > p
+    )
+
+
 def best_partition(X, k, keeps):
     """Return the least sum of squared distances of all partitions into cells that `keeps` (of record numbers) allows.
 

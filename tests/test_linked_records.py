@@ -231,6 +231,8 @@ def test_the_same_values_in_another_order_are_no_diversity():
         shoal.LDiversity("illness", l=2, kind="recursive", c=4),
         shoal.TCloseness("illness", t=0.4),
         shoal.DeltaDisclosure("illness", delta=3),
+        shoal.BetaLikeness("illness", beta=3, kind="enhanced"),
+        shoal.AlphaK("illness", alpha=0.8),
         shoal.PSensitive("illness", p=2),
     ],
 )

@@ -11,7 +11,8 @@ from shoal.distribution import install
 from shoal.engines.blocks.limits import LIMITS
 from shoal.job.engine_facts import ENGINES
 from shoal.methods import ALGORITHMS
-from shoal.models import MODELS
+from shoal.models import MODELS, Model
+from shoal.models.serialization import settings_in
 from shoal.sources import DATABASES, KINDS, Reading
 from shoal.sources.databases.connection import Database
 from shoal.sources.format import Format
@@ -87,8 +88,12 @@ def methods() -> str:
 
 def models() -> str:
     """One row for each privacy model."""
-    rows = [f"| `{name}` | `shoal.{model.__name__}` | {_summary(model)} |" for name, model in MODELS.items()]
-    return "\n".join(["| model | class | what it promises |", "|---|---|---|", *rows])
+    rows = [f"| `shoal.{_call(model)}` | {_summary(model)} | `--{name} COLUMN=...` |" for name, model in MODELS.items()]
+    return "\n".join(["| model | guarantee for every class | on the command line |", "|---|---|---|", *rows])
+
+
+def _call(model: type[Model]) -> str:
+    return f"{model.__name__}(column, {', '.join(f'{setting.name}=' for setting in settings_in(model)[1:])})"
 
 
 def _summary(thing: type) -> str:

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from shoal.estimator import Microaggregator
     from shoal.inspection import Inspection, inspect
     from shoal.job import Job
-    from shoal.models import DeltaDisclosure, LDiversity, PSensitive, TCloseness
+    from shoal.models import AlphaK, BetaLikeness, DeltaDisclosure, LDiversity, PSensitive, TCloseness
     from shoal.output.release import Release
     from shoal.release import anonymize, run
     from shoal.stream import Stream
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
 __version__ = version(DISTRIBUTION)
 
 __all__ = [
+    "AlphaK",
+    "BetaLikeness",
     "Comparison",
     "DatabaseError",
     "DeltaDisclosure",
@@ -94,6 +96,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AlphaK": "models",
+    "BetaLikeness": "models",
     "Comparison": "comparison",
     "DeltaDisclosure": "models",
     "Inspection": "inspection",

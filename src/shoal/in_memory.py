@@ -23,9 +23,10 @@ from shoal.errors import GuaranteeError
 from shoal.job import BoundEffort, Job, Order
 from shoal.measures.bound import Bound, lower_bound
 from shoal.measures.ncp import Ncp, ncp
+from shoal.measures.quality import Compared, Quality, table_quality
 from shoal.measures.recount import Verdict, recount
 from shoal.measures.table_loss import TableLoss, table_loss
-from shoal.measures.table_risk import Risk, table_risk, table_utility
+from shoal.measures.table_risk import Risk, published_classes, table_risk, table_utility
 from shoal.models.table_columns import categories_of
 from shoal.output.destination import Destination
 from shoal.output.places import Published, TableOfOneMachine, begun
@@ -222,6 +223,15 @@ class TableMeasures:
             return table_utility(self.original, self.plain_columns.replaced, self.schema, self.weights)
 
     @cached_property
+    def quality(self) -> dict[str, Quality] | None:
+        """The measures of other tools; None for random aggregation, after which there are no classes."""
+        if self.job.rho:
+            return None
+        classes = published_classes(self.original, self.replaced, self.schema, self.cells.labels)
+        cells_of = {column.name: self.cells.of(column) for column in self.schema.quasi}
+        return table_quality(Compared(self.original, self.replaced, self.schema, cells_of, classes))
+
+    @cached_property
     def attacks(self) -> list[Attack]:
         """Attribute disclosure without reidentification: from k - 1 known records, and from the groups."""
         with kernels.using(self.threads):
@@ -262,6 +272,7 @@ class TableMeasures:
             "risk": self.risk.to_dict(),
             "utility": self.utility,
             "attacks": [attack.to_dict() for attack in self.attacks],
+            "quality": self.quality and {name: one.to_dict() for name, one in self.quality.items()},
             **(
                 {}
                 if self.linking is None

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shoal import kernels
-from shoal.models import Codes, DeltaDisclosure, LDiversity, TCloseness
+from shoal.models import AlphaK, Codes, DeltaDisclosure, LDiversity, TCloseness
 
 VALUES = {
     "ties beside outliers": lambda rng, shape: rng.choice([0.1, 0.2, 0.3, 1e5, 3e7], shape),
@@ -23,6 +23,7 @@ MODELS = {
     "entropy": lambda: LDiversity("c", l=2, kind="entropy"),
     "recursive": lambda: LDiversity("c", l=2, kind="recursive", c=2),
     "t-closeness": lambda: TCloseness("c", t=0.3),
+    "share limits": lambda: AlphaK("c", alpha=0.6),
     "delta": lambda: DeltaDisclosure("c", delta=1.5),
 }
 N_PROBLEMS = 250

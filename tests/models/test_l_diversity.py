@@ -10,7 +10,7 @@ from model_cases import as_codes, columns_in_cells, guarded_problems
 from shoal import GuaranteeError, ParameterError, kernels, partition
 from shoal.constraints.enforce import enforce
 from shoal.measures import loss
-from shoal.models import MODELS, DeltaDisclosure, LDiversity, PSensitive, TCloseness, measure
+from shoal.models import MODELS, AlphaK, BetaLikeness, DeltaDisclosure, LDiversity, PSensitive, TCloseness, measure
 
 MODELS_AND_TWINS = [
     (LDiversity("c", l=2), lambda codes, cell, n: naive.is_distinct(cell, 2)),
@@ -21,6 +21,13 @@ MODELS_AND_TWINS = [
     (LDiversity("c", l=3, kind="recursive", c=0.7), lambda codes, cell, n: naive.is_recursive(cell, 3, 0.7)),
     (PSensitive("c", p=2), lambda codes, cell, n: naive.is_distinct(cell, 2)),
     (DeltaDisclosure("c", delta=0.9), lambda codes, cell, n: naive.is_delta_private(codes, cell, n, 0.9)),
+    (AlphaK("c", alpha=0.5), lambda codes, cell, n: naive.is_alpha_rare(cell, 0.5)),
+    (AlphaK("c", alpha=0.34), lambda codes, cell, n: naive.is_alpha_rare(cell, 0.34)),
+    (BetaLikeness("c", beta=0.5), lambda codes, cell, n: naive.is_beta_like(codes, cell, n, 0.5)),
+    (
+        BetaLikeness("c", beta=1.5, kind="enhanced"),
+        lambda codes, cell, n: naive.is_beta_like(codes, cell, n, 1.5, "enhanced"),
+    ),
 ]
 
 
@@ -115,6 +122,9 @@ def test_every_model_is_registered_under_its_name():
         (lambda: LDiversity("c", l=2, kind="recursive", c=0), "c must be"),
         (lambda: PSensitive("c", p=1), "p must be"),
         (lambda: DeltaDisclosure("c", delta=0), "delta must be"),
+        (lambda: AlphaK("c", alpha=1), "alpha must be"),
+        (lambda: BetaLikeness("c", beta=0), "beta must be"),
+        (lambda: BetaLikeness("c", beta=1, kind="better"), "kind must be one of basic, enhanced"),
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(make, said):

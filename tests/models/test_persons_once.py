@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import naive_models as naive
 from model_cases import columns_in_cells
-from shoal import DeltaDisclosure, LDiversity, PSensitive, TCloseness, kernels
+from shoal import AlphaK, BetaLikeness, DeltaDisclosure, LDiversity, PSensitive, TCloseness, kernels
 from shoal.models import Codes, ModelOnColumn
 from shoal.models.model_on_column import excess_of, vetoes_of
 
@@ -26,6 +26,10 @@ def keeps(model, column, cell):
         return distance(table, own, column.n_values) <= naive.Fraction(str(model.t))
     if isinstance(model, DeltaDisclosure):
         return naive.is_delta_private(table, own, column.n_values, model.delta)
+    if isinstance(model, AlphaK):
+        return naive.is_alpha_rare(own, model.alpha)
+    if isinstance(model, BetaLikeness):
+        return naive.is_beta_like(table, own, column.n_values, model.beta, model.kind)
     if isinstance(model, PSensitive):
         return naive.is_distinct(own, model.p)
     if model.kind == "recursive":
@@ -40,6 +44,9 @@ MODELS = [
     LDiversity("c", l=2, kind="recursive", c=2.0),
     PSensitive("c", p=2),
     DeltaDisclosure("c", delta=0.7),
+    AlphaK("c", alpha=0.6),
+    BetaLikeness("c", beta=0.4),
+    BetaLikeness("c", beta=2.0, kind="enhanced"),
 ]
 
 

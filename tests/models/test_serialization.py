@@ -2,7 +2,7 @@ import pytest
 
 import shoal
 from shoal import ParameterError
-from shoal.models import MODELS, DeltaDisclosure, LDiversity, PSensitive, TCloseness
+from shoal.models import MODELS, AlphaK, BetaLikeness, DeltaDisclosure, LDiversity, PSensitive, TCloseness
 from shoal.models.serialization import as_models, model_of, settings_in, settings_of
 
 ASKED = [
@@ -12,6 +12,8 @@ ASKED = [
     LDiversity("diagnosis", l=2, kind="recursive", c=1.5),
     PSensitive("diagnosis", p=2),
     DeltaDisclosure("smoker", delta=1.5),
+    AlphaK("diagnosis", alpha=0.4),
+    BetaLikeness("diagnosis", beta=1.5, kind="enhanced"),
 ]
 
 

@@ -46,6 +46,7 @@ void bind_guarantees(nb::module_& module) {
         .def("entropy", &Guarantees::entropy, "codes"_a, "l"_a)
         .def("recursive", &Guarantees::recursive, "codes"_a, "l"_a, "over"_a, "under"_a)
         .def("delta", &Guarantees::delta, "codes"_a, "counts"_a, "low"_a, "high"_a)
+        .def("share_limits", &Guarantees::share_limits, "codes"_a, "over"_a, "under"_a)
         .def("persons_once", &Guarantees::persons_once, "pairs"_a, "values"_a,
              "Count the records of a person with the same value once, for the guarantee added last.")
         .def("part", &Guarantees::part, "records"_a, "Return the same about some of the records.")

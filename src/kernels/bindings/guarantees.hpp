@@ -40,6 +40,15 @@ class Guarantees {
         add(codes, std::make_unique<DeltaDisclosure>(span(counts), low, high));
     }
 
+    // The largest share of each value, as fractions.
+    void share_limits(const Labels& codes, const Labels& over, const Labels& under) {
+        check_length(under.shape(0), over.shape(0));
+        check_numbers(span(codes), over.shape(0));
+        std::vector<Fraction> limits;
+        for (std::size_t i = 0; i < over.shape(0); ++i) limits.push_back(fraction(span(over)[i], span(under)[i]));
+        add(codes, std::make_unique<ShareLimits>(std::move(limits)));
+    }
+
     // Of the guarantee added last: the records of a person with the same value count once.
     void persons_once(const Labels& pairs, const Labels& values) {
         check(!guarded_.empty(), "there is no guarantee to count persons for");

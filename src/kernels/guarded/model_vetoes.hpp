@@ -286,6 +286,26 @@ class DeltaDisclosure final : public Guarantee {
     std::vector<double> shares_;
 };
 
+// Limits of shares: in every cell, each value has at most its own share of the records.
+class ShareLimits final : public Guarantee {
+  public:
+    explicit ShareLimits(std::vector<Fraction> limits) : limits_(std::move(limits)) {}
+
+    double excess(std::span<const Code> codes) const override {
+        double sum = 0;
+        for_each_value(codes, [&](Code code, std::int64_t count) {
+            const Fraction most = limits_[code];
+            const Wide size = static_cast<Wide>(codes.size());
+            const Wide more = static_cast<Wide>(count) * most.under - most.over * size;
+            if (more > 0) sum += static_cast<double>(more) / static_cast<double>(most.under * size);
+        });
+        return sum;
+    }
+
+  private:
+    std::vector<Fraction> limits_;
+};
+
 // A guarantee for which the records of a person with the same value count once. Here codes number pairs of a value and
 // a person, ascending by value.
 class PersonsOnce final : public Guarantee {

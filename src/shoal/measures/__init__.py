@@ -7,6 +7,7 @@ from shoal.measures.linkage import linkage
 from shoal.measures.loss import Loss, loss
 from shoal.measures.matching import matching
 from shoal.measures.ncp import Ncp, ncp
+from shoal.measures.quality import Quality
 from shoal.measures.table_risk import Risk
 from shoal.measures.utility import nominal_utility, numeric_utility
 
@@ -14,6 +15,7 @@ __all__ = [
     "Bound",
     "Loss",
     "Ncp",
+    "Quality",
     "Risk",
     "class_risk",
     "interval_disclosure",

@@ -102,7 +102,7 @@ def table_risk(
         weights = np.maximum(weights, 1.0)  # a record represents at least one person
     return Risk(
         linkage=table_linkage(original, replaced, schema, space, X, labels),
-        classes=class_risk(_published_classes(original, replaced, schema, labels), weights),
+        classes=class_risk(published_classes(original, replaced, schema, labels), weights),
         uniqueness=uniqueness(class_ids(original.select(schema.quasi_names)), weights),
         intervals=table_intervals(original, measured, schema, labels),
     )
@@ -123,7 +123,7 @@ def table_intervals(
     return dict(zip(names, column_by_column(measured, names, len(own)), strict=True))
 
 
-def _published_classes(original: pa.Table, replaced: pa.Table, schema: Schema, labels: Labels | None) -> Labels:
+def published_classes(original: pa.Table, replaced: pa.Table, schema: Schema, labels: Labels | None) -> Labels:
     """Return the class of each record in the release, from one record of each cell where its records are alike."""
     published = pa.table(
         {name: (replaced if has_column(replaced, name) else original)[name] for name in schema.quasi_names}

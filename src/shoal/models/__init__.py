@@ -4,6 +4,8 @@ Every model can be recounted from classes and values alone (`measure`), and adds
 `shoal.constraints.enforce` makes partitions that satisfy the models.
 """
 
+from shoal.models.alpha_k import AlphaK
+from shoal.models.beta_likeness import BetaLikeness
 from shoal.models.codes import Codes, encode
 from shoal.models.delta_disclosure import DeltaDisclosure
 from shoal.models.l_diversity import LDiversity
@@ -15,6 +17,8 @@ from shoal.typing import Labels
 
 __all__ = [
     "MODELS",
+    "AlphaK",
+    "BetaLikeness",
     "Codes",
     "DeltaDisclosure",
     "LDiversity",
@@ -32,6 +36,8 @@ MODELS: dict[str, type[Model]] = {
     "l-diversity": LDiversity,
     "p-sensitivity": PSensitive,
     "delta-disclosure": DeltaDisclosure,
+    "beta-likeness": BetaLikeness,
+    "alpha-k": AlphaK,
 }
 
 

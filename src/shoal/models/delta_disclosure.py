@@ -19,7 +19,7 @@ from shoal.typing import Labels
 
 @dataclass(frozen=True)
 class DeltaDisclosure(Model):
-    """In every class, the share of every value is between exp(-delta) and exp(delta) times that in the table.
+    """The share of every value is between exp(-delta) and exp(delta) times that in the table.
 
     Every value must occur in every class, so this suits columns with few values, none of them rare.
 

@@ -22,7 +22,7 @@ KINDS = ("distinct", "entropy", "recursive")
 
 @dataclass(frozen=True)
 class LDiversity(Model):
-    """Every class has `l` well-represented values.
+    """At least `l` well-represented values: distinct, by entropy, or recursive (c, l).
 
     Parameters
     ----------

@@ -20,7 +20,9 @@ from shoal.typing import Labels
 
 @dataclass(frozen=True)
 class PSensitive(Model):
-    """Every class has at least `p` different values; k holds in any case. Use one model per confidential column.
+    """At least `p` different values.
+
+    Use one model per confidential column.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from shoal.typing import Labels, Vector
 
 @dataclass(frozen=True)
 class TCloseness(Model):
-    """The earth mover's distance between any class and the table is at most `t`.
+    """The distance (EMD) of its values from those of the table is at most `t`.
 
     Parameters
     ----------

@@ -29,6 +29,7 @@ from shoal.job.checks import check_bound
 from shoal.job.engine_facts import beyond
 from shoal.measures.bound import Bound
 from shoal.measures.ncp import Ncp
+from shoal.measures.quality import Quality
 from shoal.measures.recount import Columns, Verdict
 from shoal.measures.table_loss import TableLoss
 from shoal.measures.table_risk import Risk
@@ -169,6 +170,10 @@ class Measures(Protocol):
     @property
     def utility(self) -> dict[str, Any]:
         """Changes of means, variances, correlations and categories."""
+
+    @property
+    def quality(self) -> dict[str, Quality] | None:
+        """The measures of other tools; None in blocks and for random aggregation."""
 
     @property
     def attacks(self) -> Sequence[Any]:
@@ -320,6 +325,14 @@ class Release:
     def utility(self) -> dict[str, Any]:
         """Data utility: changes of means, variances, correlations and categories."""
         return self.measured.utility
+
+    @property
+    def quality(self) -> dict[str, Quality] | None:
+        """Discernibility, average class size, granularity and non-uniform entropy, as ARX measures them.
+
+        None if not all records are in memory, and for random aggregation, after which there are no classes.
+        """
+        return self.measured.quality
 
     @property
     def attacks(self) -> Sequence[Any]:

@@ -80,6 +80,7 @@ def test_the_public_form_has_neither_seed_nor_places_of_files_and_the_internal_o
         "attacks",
         "correlations",
         "loss",
+        "quality",
         "bound",
         "reading",
         "risk",

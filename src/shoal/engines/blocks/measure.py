@@ -71,6 +71,7 @@ class BlockMeasures:
         return []
 
     loss_without_history = None
+    quality = None
 
     def bound(self, effort: BoundEffort, seconds: float) -> None:
         """Return nothing: a bound is computed from all records at once."""
