@@ -2,6 +2,7 @@
 
 A page's ``python`` blocks share one namespace, its ``console`` blocks have a shell for each command, and all of them
 share one folder. What a Python block prints stands in the ``text`` block below it, what a command prints below it.
+A console block without any output is only run, and a block below ``<!-- not run: WHY -->`` is not.
 ``python tests/pages.py docs/tutorial.md`` writes what is printed today into the page.
 """
 
@@ -9,6 +10,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -17,10 +19,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from click.testing import CliRunner
+
 import shoal
+from shoal import cli
 
 _BLOCK = re.compile(
-    r"^```(?P<kind>python|console)\n(?P<text>.*?)^```\n"
+    r"(?P<not_run><!-- not run: .* -->\n)?^```(?P<kind>python|console)\n(?P<text>.*?)^```\n"
     r"(?:\n```text\n(?P<shown>.*?)^```\n)?",
     re.MULTILINE | re.DOTALL,
 )
@@ -39,10 +44,14 @@ def run(page: Path) -> Iterator[Printed]:
     """Run the blocks of a page, in its order, in the current folder."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+        if block["not_run"]:
+            continue
         if block["kind"] == "python":
             yield Printed(block, block["shown"] or "", _python(block["text"], namespace))
         else:
-            yield Printed(block, block["text"], _console(block["text"]))
+            printed = _console(block["text"])
+            is_silent = not _COMMAND.sub("", block["text"])
+            yield Printed(block, block["text"], block["text"] if is_silent else printed)
 
 
 def _python(code: str, namespace: dict[str, Any]) -> str:
@@ -58,7 +67,18 @@ def _console(text: str) -> str:
     return "".join(f"$ {command}\n{_output(command)}" for command in _COMMAND.findall(text))
 
 
+_SHELL = re.compile(r"[|<>;&$`*~]")
+
+
 def _output(command: str) -> str:
+    plain = command.replace("\\\n", " ")
+    if plain.startswith("shoal ") and not _SHELL.search(plain):
+        done = CliRunner().invoke(
+            cli.main, shlex.split(plain, comments=True)[1:]
+        )  # in this process, which has imported shoal
+        if done.exit_code not in (0, 1):
+            raise RuntimeError(f"{command} ended with {done.exit_code}: {done.output}")
+        return _plain(done.stdout)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(["sh", "-c", command], env={**os.environ, "PATH": path}, capture_output=True, text=True)
     # An audit that does not hold ends with 1; anything else that a page shows works.

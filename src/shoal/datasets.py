@@ -1,4 +1,4 @@
-"""The three CASC reference data sets used in the microaggregation literature, and an invented file of an office.
+"""The three CASC reference data sets used in the microaggregation literature, and two invented files of people.
 
 Each function returns the numeric matrix used in the papers; `path` returns the file with all columns. Source and terms
 of the data are in ``data/NOTICE.md``.
@@ -14,7 +14,7 @@ import numpy as np
 from shoal.errors import ParameterError
 from shoal.typing import Matrix
 
-NAMES = ("census", "tarragona", "eia", "office")
+NAMES = ("census", "tarragona", "eia", "office", "people")
 """The data sets."""
 
 _EIA_MEASURES = (
@@ -149,7 +149,7 @@ def path(name: str) -> Path:
 
     Parameters
     ----------
-    name : {"census", "tarragona", "eia"}
+    name : {"census", "tarragona", "eia", "office", "people"}
         Name of the data set.
 
     Returns

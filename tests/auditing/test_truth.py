@@ -1,6 +1,7 @@
 """Releases whose values are true of every record: made, recounted, written, read back, compared with the originals."""
 
 import json
+import shutil
 import warnings
 from collections import Counter
 from dataclasses import replace
@@ -434,12 +435,17 @@ def test_streams_and_collections_refuse_truthful_values(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_job_for_adult_reads_a_hierarchy_for_each_quasi_identifier():
-    job = shoal.Job.load(Path(__file__).parents[2] / "examples" / "adult_from_arx.toml")
+def test_the_project_carried_over_from_arx_runs_on_data_that_come_with_shoal(tmp_path, monkeypatch):
+    shutil.copytree(Path(__file__).parents[2] / "examples" / "from_arx", tmp_path / "project")
+    shutil.copy(datasets.path("people"), tmp_path / "project")
+    monkeypatch.chdir(tmp_path / "project")
+    release = shoal.run("job.toml")
 
-    assert job.truthful
-    assert {settings.hierarchy for settings in job.columns.values()} == {
-        f"adult_hierarchies/{name}.csv" for name in job.roles.quasi_identifiers
+    assert {(truth.column, truth.form, truth.n_false) for truth in release.verdict.truth} == {
+        ("age", "ancestor", 0),
+        ("zip", "ancestor", 0),
+        ("sex", "set", 0),
+        ("income", "interval", 0),
     }
 
 

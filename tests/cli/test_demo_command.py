@@ -22,6 +22,18 @@ def test_the_demo_writes_a_release_and_its_report(demo):
     assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+@pytest.mark.parametrize("name", datasets.NAMES)
+def test_a_bundled_data_set_is_written_for_the_pages_and_not_over_a_file(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = shoal_command("demo", "--data", name)
+    again = shoal_command("demo", "--data", name)
+
+    assert (result.exit_code, result.stdout) == (0, f"{name}.csv\n")
+    assert (tmp_path / f"{name}.csv").read_bytes() == datasets.path(name).read_bytes()
+    assert again.exit_code == 2
+    assert "--force" in again.stderr
+
+
 def test_what_the_demo_says_is_true(demo):
     folder, _ = demo
     measures = datasets.eia(n_columns=10).columns
