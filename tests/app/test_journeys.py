@@ -374,7 +374,7 @@ def test_work_goes_on_after_the_server_was_killed(hold, walk):
     at_the_end.touch()
     hold.unlink()
     again.get_by_role("button", name="Make the release").click()
-    again.wait_for_selector("text=writing the public report")
+    again.wait_for_selector("text=the public report is written")
     walk.served[-1].end(KILL)
     walk.complaints.clear()
     again.close()

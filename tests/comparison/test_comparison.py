@@ -158,6 +158,14 @@ def test_warnings_are_collected_once(people):
     assert "'year'" in found.warnings[0]
 
 
+def test_a_warning_about_some_choices_names_them(people):
+    found = shoal.compare(people, k=[3, 60], methods=["mdav"], seed=1, **ROLES)
+    about = [text for text in found.warnings if "More than half of the differences" in text]
+
+    assert about
+    assert all(text.startswith("k = 60 with mdav: ") for text in about)
+
+
 def test_progress_grows_to_its_end(people):
     calls = []
     shoal.compare(people, k=[3, 5], methods=["mdav"], progress=lambda *call: calls.append(call), **ROLES)

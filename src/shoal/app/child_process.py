@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -92,7 +92,7 @@ def inspected(draft: Draft, lines: JsonLines, **_: Any) -> Result:
     kind = format_of(path)[1]
     sheets = [] if kind.sheets is None else kind.sheets(Path(path), Reading(**reading))
     lines.write(part={"sheets": sheets})
-    lines.stage("reading the file and counting its columns")
+    lines.stage("the file is read and its columns are counted")
     try:
         found = inspect(path, show_values=True, progress=lines.progress, **reading)  # values stay on this machine
     except ShoalError as error:
@@ -156,7 +156,7 @@ def _read_as(found: Inspection) -> dict[str, Any]:
 def checked(draft: Draft, lines: JsonLines, **_: Any) -> Result:
     """Count what is unique now, and find out whether the job can be carried out, before anything heavy runs."""
     table = _table(draft, lines)
-    lines.stage("counting records that are alike")
+    lines.stage("records that are alike are counted")
     names = [name for name in (*draft.roles.quasi_identifiers, *draft.roles.by) if name in table.names]
     found: Result = {"n_records": table.n_records, "n_columns": len(table.names), **_unique(table, names, draft.k)}
     try:
@@ -198,7 +198,7 @@ def compared(draft: Draft, lines: JsonLines, *, k: list[int], methods: list[str]
     """Try several k and methods."""
     job = draft.job()
     path, _reading = _input(draft)
-    lines.stage("trying the choices")
+    lines.stage("a release is made in memory for each k and method")
     arguments = {name: value for name, value in arguments_of(job).items() if name not in ("rho", *job.options)}
 
     def tell(choice: Choice) -> None:
@@ -218,9 +218,9 @@ def released(draft: Draft, lines: JsonLines, *, force: bool = False, job_file: s
     assert destination is not None
     assert isinstance(destination.table, Path)
     lines.write(writes={str(path): stamp_of(path) for path in (*destination.paths, Path(public))})
-    lines.stage("reading the file and grouping records")
+    lines.stage("the file is read and its records are grouped")
     release = assignment.carry_out(progress=lines.progress)
-    lines.stage("writing the public report and looking closer")
+    lines.stage("the public report is written")
     page = {**destination.asked.title_page(), "file": destination.title, "sha256": sha256(destination.table)}
     with replacing(public, force) as temporary:
         text = render(release, "html", "public", **page)
@@ -268,8 +268,10 @@ def _files(destination: Destination, public: str) -> list[Result]:
 def previewed(draft: Draft, lines: JsonLines, *, column: str | None = None, **_: Any) -> Result:
     """Return the file as it is and its records, or the values of one column: after somebody asked to see values."""
     if column is not None:
-        values = _table(draft, lines).load([column])[column].unique().drop_null()
-        return {"values": [str(value) for value in islice(values.to_pylist(), _MOST_VALUES)]}
+        table = _table(draft, lines)
+        values = table.load([column])[column].unique().drop_null()
+        labels = _labels(table).get(column, {})
+        return {"values": [_labelled(value, labels) for value in islice(values.to_pylist(), _MOST_VALUES)]}
     path, reading = _input(draft)
     glimpse = format_of(path)[1].glimpse
     if glimpse is not None:
@@ -277,12 +279,24 @@ def previewed(draft: Draft, lines: JsonLines, *, column: str | None = None, **_:
     table = _table(draft, lines)
     names, number_of = list(table.names[:40]), table.receipt.number_of
     places = [*range(min(_SHOWN, table.n_records)), *range(max(_SHOWN, table.n_records - _AT_END), table.n_records)]
-    records = _texts(table.load(names).take(pa.array(places, pa.int64())))
+    records = _texts(table.load(names).take(pa.array(places, pa.int64())), _labels(table))
     return {"names": names, "numbers": [number_of(place) for place in places], "records": records}
 
 
-def _texts(records: pa.Table) -> list[list[str | None]]:
-    return [[None if value is None else _text(value) for value in row.values()] for row in records.to_pylist()]
+def _labels(table: Table) -> Mapping[str, Mapping[Any, str]]:
+    """Return the labels of the values of each column, where the file has some."""
+    return {} if table.labels is None else table.labels.values
+
+
+def _texts(records: pa.Table, labels: Mapping[str, Mapping[Any, str]]) -> list[list[str | None]]:
+    return [
+        [None if value is None else _labelled(value, labels.get(name, {})) for name, value in row.items()]
+        for row in records.to_pylist()
+    ]
+
+
+def _labelled(value: object, labels: Mapping[Any, str]) -> str:
+    return f"{_text(value)} = {labels[value]}" if value in labels else _text(value)
 
 
 def _text(value: object) -> str:
@@ -300,15 +314,17 @@ def listed(draft: Draft, lines: JsonLines, *, records: list[int], files: dict[st
     return {
         "names": names,
         "records": (numbers + 1).tolist(),
-        "before": _texts(table.load(names).take(pa.array(numbers))),
-        "after": _published(published, names, places),
+        "before": _texts(table.load(names).take(pa.array(numbers)), _labels(table)),
+        "after": _published(published, names, places, _labels(table)),
     }
 
 
-def _published(table: Table, names: list[str], places: Labels) -> list[list[str | None]]:
+def _published(
+    table: Table, names: list[str], places: Labels, labels: Mapping[str, Mapping[Any, str]]
+) -> list[list[str | None]]:
     """Return what is published of columns; the two ends of an interval may have columns of their own."""
     shown = [[name] if name in table.names else [f"{name}.low", f"{name}.high"] for name in names]
-    rows = _texts(table.load([part for parts in shown for part in parts]).take(pa.array(places)))
+    rows = _texts(table.load([part for parts in shown for part in parts]).take(pa.array(places)), labels)
     found = []
     for row in rows:
         entries = iter(row)
@@ -319,7 +335,7 @@ def _published(table: Table, names: list[str], places: Labels) -> list[list[str 
 
 def audited(draft: Draft, lines: JsonLines, *, path: str, k: int | None, names: list[str], **options: Any) -> Result:
     """Recount what another file keeps."""
-    lines.stage("reading and counting the file")
+    lines.stage("the file is read and counted")
     confidential, models = list(options.get("confidential", ())), as_models(options.get("models", []))
     kinds = {name: draft.columns[name] for name in (*names, *confidential) if name in draft.columns}
     settings = {
@@ -360,7 +376,7 @@ def _input(draft: Draft) -> tuple[str, dict[str, Any]]:
 
 def _table(draft: Draft, lines: JsonLines) -> Table:
     path, reading = _input(draft)
-    lines.stage("reading the file")
+    lines.stage("the file is read")
     return read(path, **reading)
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from shoal.columns.aggregates import AGGREGATES
-from shoal.columns.schema import ColumnSettings, Kind, Roles
+from shoal.columns.schema import ColumnSettings, Kind, Role, Roles
 from shoal.errors import ParameterError
 from shoal.job import Input, Job, Output
 from shoal.methods import ALGORITHMS
@@ -26,6 +26,23 @@ if TYPE_CHECKING:
 
 VALUES = frozenset({"missing_codes", "null_values", "categories", "top", "bottom", "skip_where"})
 """Settings that hold values of the table: where values are hidden, they are counted."""
+
+ROLES = {
+    Role.IDENTIFIER: "Leave out",
+    Role.QUASI: "Protect: others may know it",
+    Role.BY: "Keep groups apart by it",
+    Role.CONFIDENTIAL: "Publish as it is: confidential",
+    Role.OTHER: "Publish as it is",
+}
+"""What the roles are called on the pages."""
+
+KINDS = {kind: kind_in_words(kind) for kind in Kind}
+HELPS = {
+    "subject": "says whose record it is",
+    "household": "says which records form a household",
+    "weights": "survey weights",
+    "key": "names persons in all releases",
+}
 
 Control = Literal["switch", "choice", "menu", "lines", "pairs", "number", "whole", "text", "exact", "column", "columns"]
 """How a setting is entered; an exact text may be a blank or a tab, and a menu has room for another text."""
@@ -114,7 +131,7 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
                 "withhold": "are withheld with all records of the person",
             },
         ),
-        "seed": Words("Seed, which repeats the release; drawn if empty"),
+        "seed": Words("Seed", "Repeats the release; drawn if empty."),
         "strict": Words("Ask about everything that may be misread, also what is only worth a look"),
         "rho": Words(
             "How random published means are, from 0 to 1", "Above 0 the release is not k-anonymous.", wide=True
@@ -154,7 +171,7 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
         ),
     },
     ColumnSettings: {
-        "kind": Words("Taken for", values={"": "as the file says"} | {kind: kind_in_words(kind) for kind in Kind}),
+        "kind": Words("Taken for", values={"": "as the file says"} | KINDS),
         "categories": Words("Order of its categories", "One a line, the lowest first; for ordered categories."),
         "missing_codes": Words("Codes for a missing value", "One a line, such as -9 or 999."),
         "weight": Words("Weight in distances"),

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shoal.app.draft import Draft
-from shoal.app.fields import VALUES
+from shoal.app.fields import ROLES, VALUES, label_of, value_in_words
+from shoal.columns.schema import ROLE_KEYS, Role
 from shoal.errors import FileError
 from shoal.files import replacing, write_text
+from shoal.models.serialization import as_model
+from shoal.output.report.formatting import listed
 from shoal.sources.clean import printable
 from shoal.system import system
 
@@ -123,11 +126,23 @@ class History:
 
 
 class Change(NamedTuple):
-    """A setting that differs, by its place in the job."""
+    """A setting that differs, in the words of the pages, and what it was and is."""
 
     setting: str
     before: str
     after: str
+
+    @property
+    def sentence(self) -> str:
+        """The change as a line of a history."""
+        if self.after == NOT_SET:
+            return f"{self.setting} removed"
+        if self.after == "yes":
+            return self.setting
+        return f"{self.setting} {self.after}" if self.after.endswith(_SET) else f"{self.setting}: {self.after}"
+
+
+NOT_SET, _SET = "not set", "set"
 
 
 def changes(before: Draft, after: Draft, show_values: bool = False) -> list[Change]:
@@ -135,19 +150,25 @@ def changes(before: Draft, after: Draft, show_values: bool = False) -> list[Chan
 
     Examples
     --------
-    >>> changes(Draft(k=5, columns={"age": {"top": 90}}), Draft(k=10))
-    [Change(setting='k', before='5', after='10'), Change(setting='columns, age, top', before='set', after='not set')]
+    >>> old = Draft(k=5, columns={"age": {"top": 90}}, roles={"other": ["zip"]})
+    >>> for change in changes(old, Draft(k=10, roles={"quasi_identifiers": ["zip"]})):
+    ...     print(change.sentence)
+    zip: Protect: others may know it
+    k: 10
+    age: larger values become removed
     """
-    old, new = _flat(before.content), _flat(after.content)
-    found = [place for place in dict.fromkeys([*old, *new]) if old.get(place) != new.get(place)]
-    return [
-        Change(
-            ", ".join(place),
-            _told(place, old.get(place), new.get(place), show_values),
-            _told(place, new.get(place), old.get(place), show_values),
-        )
-        for place in found
+    found = [
+        Change(name, *(ROLES[role] if role else "not decided" for role in (old, new)))
+        for name, old, new in _roles(before, after)
+        if old is not new
     ]
+    one, other = _flat(before.content), _flat(after.content)
+    for place in dict.fromkeys([*one, *other]):
+        old, new = one.get(place), other.get(place)
+        if old != new and not (place[0] == "roles" and place[1] in ROLE_KEYS.values()):
+            told = (_told(place, mine, their, show_values) for mine, their in ((old, new), (new, old)))
+            found.append(Change(_setting(place), *told))
+    return found
 
 
 def summary(found: list[Change], most: int = 3) -> str:
@@ -155,11 +176,41 @@ def summary(found: list[Change], most: int = 3) -> str:
 
     Examples
     --------
-    >>> summary(changes(Draft(k=5), Draft(k=10, seed=1)))
-    'k: 10; seed: 1'
+    >>> summary(changes(Draft(k=5), Draft(k=10, columns={"weight": {"missing_codes": [-9]}})))
+    'k: 10; weight: codes for a missing value 1 set'
     """
-    told = [f"{change.setting}: {change.after}" for change in found[:most]]
-    return "; ".join(told) + (f" and {len(found) - most} more" if len(found) > most else "")
+    words = {word: [change.setting for change in found if change.after == word] for word in ROLES.values()}
+    told = [f"{listed(names, most)}: {word}" for word, names in words.items() if names]
+    told += [change.sentence for change in found if change.after not in words]
+    return "; ".join(told[:most]) + (f" and {len(told) - most} more" if len(told) > most else "")
+
+
+def _roles(before: Draft, after: Draft) -> Iterator[tuple[str, Role | None, Role | None]]:
+    """Yield the columns that have a role in one of two jobs, and their roles."""
+    one, other = ({name: role for role, of in draft.roles.named().items() for name in of} for draft in (before, after))
+    for name in dict.fromkeys([*one, *other]):
+        yield name, one.get(name), other.get(name)
+
+
+def _setting(place: tuple[str, ...]) -> str:
+    """Return what the pages call a setting; one of a column begins with its name.
+
+    Examples
+    --------
+    >>> _setting(("input", "fields", "born", "date_format")), _setting(("output", "title"))
+    ('born: format of dates', 'Title of the report')
+    """
+    if place[0] in ("columns", "steer") or place[:2] == ("input", "fields"):
+        key = place[0] if place[0] == "steer" else place[-1]
+        label = label_of(key)
+        return f"{place[-1] if place[0] == 'steer' else place[-2]}: {label[:1].lower()}{label[1:]}"
+    known = {
+        ("models",): "Promises",
+        ("accept",): "Right as it is",
+        ("input", "path"): "File",
+        ("output", "report"): "Report",
+    }
+    return known.get(place) or label_of(place[0] if place[0] == "options" else place[-1])
 
 
 def _flat(content: Mapping[str, Any], place: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
@@ -175,14 +226,21 @@ def _flat(content: Mapping[str, Any], place: tuple[str, ...] = ()) -> dict[tuple
 def _told(place: tuple[str, ...], value: Any, other: Any, show_values: bool) -> str:
     """Return a setting in words; of a list, only what the other job does not have."""
     if value is None:
-        return "not set"
+        return NOT_SET
     if place[-1] in VALUES and not show_values:
-        return f"{len(value)} set" if isinstance(value, list) else "set"
+        return f"{len(value)} {_SET}" if isinstance(value, list) else _SET
     if isinstance(value, list):
         mine = [entry for entry in value if entry not in (other or [])]
-        return f"{', '.join(map(_word, mine[:6]))}{' and more' if len(mine) > 6 else ''}" or "fewer"
-    return str(value)
+        return (
+            f"{', '.join(_word(place[-1], entry) for entry in mine[:6])}{' and more' if len(mine) > 6 else ''}"
+            or "fewer"
+        )
+    return value_in_words(place[-1], value)
 
 
-def _word(entry: Any) -> str:
-    return ", ".join(f"{key} {value}" for key, value in entry.items()) if isinstance(entry, dict) else str(entry)
+def _word(key: str, entry: Any) -> str:
+    """Return an entry of a list: a promise as a sentence, an accepted finding with its column."""
+    if isinstance(entry, dict):
+        return str(as_model(entry).promise)
+    column, _, finding = str(entry).rpartition("=")
+    return f"{column} ({finding.replace('-', ' ')})" if key == "accept" and column else value_in_words(key, entry)

@@ -100,7 +100,7 @@ class Comparison:
     skipped : tuple of Skipped
         Choices that were asked for and not made, with the reason.
     warnings : tuple of str
-        What to check before publishing any of them.
+        What to check before publishing any of them; one that is about some choices begins with their names.
     seed : int
         Repeats every choice.
     models : tuple of str
@@ -259,7 +259,7 @@ def compare(
     rhos = [rho] if rho is None or isinstance(rho, int | float | str) else list(rho)
     plan = [(size, method, each) for size in sizes for method in wanted for each in rhos]
     choices: list[Choice] = []
-    noted: dict[str, None] = dict.fromkeys(source.receipt.notes)
+    noted: dict[str, list[Choice]] = {}
     models: tuple[str, ...] = ()
     for place, (size, method, each) in enumerate(plan):
         told = _part(progress, place, len(plan))
@@ -273,11 +273,25 @@ def compare(
         choices.append(_choice(release))
         if on_choice is not None:
             on_choice(choices[-1])
-        noted |= dict.fromkeys(release.warnings)
+        for warning in release.warnings:
+            noted.setdefault(warning, []).append(choices[-1])
         models = tuple(model.promise for model in release.job.models)
     if not choices:
         raise GuaranteeError(f"None of the {len(plan)} choices can be made. {skipped[-1].reason}")
-    return Comparison(source.n_records, tuple(_marked(choices)), tuple(skipped), tuple(noted), seed, models)
+    warnings = (*source.receipt.notes, *(_of_choices(text, about, choices) for text, about in noted.items()))
+    warnings = tuple(dict.fromkeys(warnings))
+    return Comparison(source.n_records, tuple(_marked(choices)), tuple(skipped), warnings, seed, models)
+
+
+def _of_choices(warning: str, about: Sequence[Choice], choices: Sequence[Choice]) -> str:
+    """Return a warning with the choices that it is about, unless it is about all of them."""
+    if len(about) == len(choices):
+        return warning
+    methods: dict[int, list[str]] = {}
+    for choice in about:
+        methods.setdefault(choice.k, []).append(choice.name)
+    named_choices = [f"k = {k} with {', '.join(names)}" for k, names in methods.items()]
+    return f"{'; '.join(named_choices)}: {warning}"
 
 
 def _may_skip(error: ShoalError, methods: Sequence[str] | str) -> bool:

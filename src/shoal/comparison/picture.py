@@ -12,11 +12,27 @@ from shoal.output.report.svg import element, file_of, line, path, rect, text
 if TYPE_CHECKING:
     from shoal.comparison import Choice, Comparison
 
-WIDTH, HEIGHT = 820, 500
-_LEFT, _RIGHT, _TOP, _BOTTOM = 74, 640, 56, 438
+
+class Frame(NamedTuple):
+    """Places in a picture: where its axes are, and where its legend begins."""
+
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+    legend: tuple[int, int]
+    legend_columns: int = 1
+
+
+WIDE = Frame(820, 500, 74, 640, 56, 438, (676, 64))
+NARROW = Frame(360, 440, 58, 346, 44, 300, (20, 366), 2)
+"""For the screen of a telephone, on which the letters of the wide one would be too small; its legend stands below."""
 
 # Colour and shape together distinguish methods, also for colour-blind readers.
 _COLOURS = 6
+_PITCH = 24  # between the lines of a legend
 _CORNERS: dict[str, list[tuple[float, float]]] = {
     "square": [(-5, -5), (5, -5), (5, 5), (-5, 5)],
     "triangle": [(0, -6.5), (6, 5), (-6, 5)],
@@ -48,42 +64,47 @@ class Scale(NamedTuple):
 
 def svg(comparison: "Comparison") -> str:
     """Draw the map: risk to the right, loss upwards, the best choices at the lower left."""
-    background = rect(0, 0, WIDTH, HEIGHT, fill="var(--paper)")
     return file_of(
-        WIDTH,
-        HEIGHT,
+        WIDE.width,
+        WIDE.height,
         element("style", STYLE),
-        background,
-        *_drawn(comparison),
+        rect(0, 0, WIDE.width, WIDE.height, fill="var(--paper)"),
+        *_drawn(comparison, WIDE),
         class_="map",
         aria_label=f"Risk-utility map of {len(comparison.choices)} choices",
     )
 
 
-def map_of(comparison: "Comparison", link: str) -> Markup:
+def map_of(comparison: "Comparison", link: str, frame: Frame = WIDE) -> Markup:
     """Return the map as a part of a page that has `STYLE`, each choice a link; `link` has a place for its number."""
+    n_rows = -(-(_n_methods(comparison) + 1) // frame.legend_columns)
+    height = max(frame.height, frame.legend[1] + _PITCH * n_rows)
     return element(
         "svg",
-        *_drawn(comparison, link),
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        *_drawn(comparison, frame, link),
+        viewBox=f"0 0 {frame.width} {height}",
         class_="map",
         role="group",
         aria_label=f"Risk-utility map of {len(comparison.choices)} choices",
     )
 
 
-def _drawn(comparison: "Comparison", link: str | None = None) -> list[Markup]:
-    x = scale([100 * choice.risk for choice in comparison.choices], _LEFT, _RIGHT)
-    y = scale([100 * choice.loss for choice in comparison.choices], _BOTTOM, _TOP)
+def _n_methods(comparison: "Comparison") -> int:
+    return len({choice.name for choice in comparison.choices})
+
+
+def _drawn(comparison: "Comparison", frame: Frame, link: str | None = None) -> list[Markup]:
+    x = scale([100 * choice.risk for choice in comparison.choices], frame.left, frame.right)
+    y = scale([100 * choice.loss for choice in comparison.choices], frame.bottom, frame.top)
     methods = list(dict.fromkeys(choice.name for choice in comparison.choices))
     numbered = sorted(enumerate(comparison.choices), key=lambda each: each[1].undominated)
     return [
-        text("Risk and loss of each choice", 24, 30, class_="title"),
-        *_axes(x, y),
+        text("Risk and loss of each choice", 24, frame.top - 26, class_="title"),
+        *_axes(x, y, frame),
         _front(comparison.undominated, x, y),
         *(_point(choice, methods, x, y, link and link.format(number)) for number, choice in numbered),
         *_numbers(comparison.undominated, x, y),
-        *_legend(methods),
+        *_legend(methods, frame),
     ]
 
 
@@ -104,20 +125,21 @@ def scale(numbers: Sequence[float], begin: float, end: float) -> Scale:
     return Scale([i * step for i in range(n_steps + 1)], lambda number: begin + (end - begin) * number / top)
 
 
-def _axes(x: Scale, y: Scale) -> list[Markup]:
-    middle = (_TOP + _BOTTOM) / 2
+def _axes(x: Scale, y: Scale, frame: Frame) -> list[Markup]:
+    middle, centre = (frame.top + frame.bottom) / 2, (frame.left + frame.right) / 2
+    turned = f"translate({frame.left - 50 if frame is WIDE else 16} {middle}) rotate(-90)"
     parts = [
-        text("risk: records linked to their original, %", (_LEFT + _RIGHT) / 2, _BOTTOM + 46, text_anchor="middle"),
-        text("information loss, %", 0, 0, transform=f"translate(24 {middle}) rotate(-90)", text_anchor="middle"),
+        text("risk: records linked to their original, %", centre, frame.bottom + 46, text_anchor="middle"),
+        text("information loss, %", 0, 0, transform=turned, text_anchor="middle"),
     ]
     for tick in x.ticks:
         at = x.place(tick)
-        parts.append(line(at, _TOP, at, _BOTTOM, class_="grid"))
-        parts.append(text(f"{tick:g}", at, _BOTTOM + 20, class_="soft", text_anchor="middle"))
+        parts.append(line(at, frame.top, at, frame.bottom, class_="grid"))
+        parts.append(text(f"{tick:g}", at, frame.bottom + 20, class_="soft", text_anchor="middle"))
     for tick in y.ticks:
         at = y.place(tick)
-        parts.append(line(_LEFT, at, _RIGHT, at, class_="grid"))
-        parts.append(text(f"{tick:g}", _LEFT - 10, at, class_="soft", dy=4, text_anchor="end"))
+        parts.append(line(frame.left, at, frame.right, at, class_="grid"))
+        parts.append(text(f"{tick:g}", frame.left - 10, at, class_="soft", dy=4, text_anchor="end"))
     return parts
 
 
@@ -155,12 +177,19 @@ def _numbers(choices: "Sequence[Choice]", x: Scale, y: Scale) -> list[Markup]:
     ]
 
 
-def _legend(methods: list[str]) -> list[Markup]:
+def _legend(methods: list[str], frame: Frame) -> list[Markup]:
+    left, top = frame.legend
+    step = (frame.right - left) / frame.legend_columns
+
+    def place(number: int) -> tuple[float, float]:
+        return left + step * (number % frame.legend_columns), top + _PITCH * (number // frame.legend_columns)
+
     parts = []
     for number, method in enumerate(methods):
-        at = _TOP + 8 + 24 * number
-        parts += [_mark(number, 676.0, float(at)), text(method, 692, at, dy=4.5)]
-    at = _TOP + 8 + 24 * len(methods) + 14
-    parts.append(element("circle", class_="undominated", cx=676, cy=at, r=5.5, fill="none"))
-    parts.append(text("undominated", 692, at, class_="soft", dy=4.5))
+        x, y = place(number)
+        parts += [_mark(number, x, y), text(method, x + 16, y, dy=4.5)]
+    x, y = place(len(methods))
+    y += 14 if frame.legend_columns == 1 else 0
+    parts.append(element("circle", class_="undominated", cx=x, cy=y, r=5.5, fill="none"))
+    parts.append(text("undominated", x + 16, y, class_="soft", dy=4.5))
     return parts

@@ -36,6 +36,8 @@ class ColumnReceipt:
     decided_by : {"settings", "file", "default"}
     n_missing, n_different : int or None
         Records without a value and different values, where they were counted; not for the public.
+    n_decimals : int or None
+        Decimals of a column of numbers, as far as they are few.
     missing_by : tuple of str
         What stands for a missing value beside an empty field; not for the public, since it may be a value.
     """
@@ -47,6 +49,7 @@ class ColumnReceipt:
     decided_by: DecidedBy = "default"
     n_missing: int | None = None
     n_different: int | None = None
+    n_decimals: int | None = None
     missing_by: tuple[str, ...] = ()
 
     @property
@@ -125,6 +128,7 @@ def receipt_of(
         _decided_by(view, own, settings),
         view.n_missing,
         _n_different(view),
+        _n_decimals(view) if kind is Kind.NUMERIC or (kind is None and view.kind is Kind.NUMERIC) else None,
         _missing_by(view, settings),
     )
 
@@ -158,13 +162,21 @@ def _number(view: ColumnView, type_: pa.DataType) -> str:
         return "number"
     if view.are_whole:
         return "whole number"
+    n_decimals = _n_decimals(view)
+    return f"number with {n_decimals or 'many'} decimal{'' if n_decimals == 1 else 's'}"
+
+
+def _n_decimals(view: ColumnView) -> int | None:
+    """Return the number of decimals that all numbers fit into; None if they are many."""
+    if view.are_whole:
+        return 0
     values = view.different[0]
     for n_decimals in range(1, _MOST_DECIMALS):
         with np.errstate(over="ignore", invalid="ignore"):  # the largest numbers have no decimals to round to
             rests = np.abs(values - np.round(values, n_decimals))
         if rests.max() < 10.0 ** -(_MOST_DECIMALS + 3):
-            return f"number with {n_decimals} decimal{'s' if n_decimals > 1 else ''}"
-    return "number with many decimals"
+            return n_decimals
+    return None
 
 
 def _special(view: ColumnView, found: FieldReading, settings: ColumnSettings) -> tuple[str, ...]:

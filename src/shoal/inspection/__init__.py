@@ -69,6 +69,12 @@ class InspectedColumn:
         """The kind that it has in a release as proposed."""
         return self.proposal.kind or self.described or self.facts.kind
 
+    @property
+    def proposed_round(self) -> int | None:
+        """Decimals for published means: those of the values, and one where they are whole; None if none suit."""
+        decimals = self.receipt.n_decimals
+        return None if decimals is None or self.kind is not Kind.NUMERIC else max(decimals, 1)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the column as plain values, for JSON."""
         facts, proposal = self.facts, self.proposal
@@ -85,6 +91,7 @@ class InspectedColumn:
             "role": str(proposal.role),
             "used_for": proposal.helper,
             "proposed_kind": proposal.kind and str(proposal.kind),
+            "proposed_round": self.proposed_round,
             "reason": proposal.reason,
             "findings": [finding.to_dict() for finding in self.findings],
         }

@@ -18,7 +18,7 @@ from shoal.app.draft import (
     with_remedy,
     with_roles,
 )
-from shoal.app.fields import VALUES, Field, Layout, Section, field_of, on_form, sections
+from shoal.app.fields import HELPS, KINDS, ROLES, VALUES, Field, Layout, Section, field_of, on_form, sections
 from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.app.projects import Work
 from shoal.columns.schema import ColumnSettings, Kind, Role
@@ -28,25 +28,7 @@ from shoal.findings.finding import Finding, Remedy
 from shoal.findings.rows import OF_RECORDS
 from shoal.job import Job
 from shoal.output.report.formatting import counted
-from shoal.output.report.sentences import kind_in_words
 from shoal.sources import FieldReading, Reading
-
-ROLES = {
-    Role.IDENTIFIER: "Leave out",
-    Role.QUASI: "Protect: others may know it",
-    Role.BY: "Keep groups apart by it",
-    Role.CONFIDENTIAL: "Publish as it is: confidential",
-    Role.OTHER: "Publish as it is",
-}
-"""What the roles are called on the pages."""
-
-KINDS = {kind: kind_in_words(kind) for kind in Kind}
-HELPS = {
-    "subject": "says whose record it is",
-    "household": "says which records form a household",
-    "weights": "survey weights",
-    "key": "names persons in all releases",
-}
 
 LAYOUT: Layout = {
     "": (
@@ -86,10 +68,17 @@ class ColumnRow:
         return Role(self.facts["role"])
 
     @property
+    def round(self) -> int | None:
+        """The decimals that suit the means that it publishes, while nothing is said about them."""
+        is_mean = (self.kind or self.facts["kind"]) == Kind.NUMERIC and self.settings.get("aggregate", "mean") == "mean"
+        proposed: int | None = self.facts.get("proposed_round") if is_mean and "round" not in self.settings else None
+        return proposed if self.role is Role.QUASI else None
+
+    @property
     def reason(self) -> str:
         """Why that role is proposed."""
         told: str = self.facts["reason"]
-        return told.replace("perhaps --subject", "perhaps it says whose record it is (page Protection)")
+        return told
 
 
 def show(request: Request, find: str = "", only: str = "") -> Response:
@@ -109,6 +98,7 @@ def show(request: Request, find: str = "", only: str = "") -> Response:
         rows=shown,
         n_rows=len(rows),
         n_undecided=len(undecided(draft, [row.name for row in rows])),
+        to_round=[] if draft.truthful else [row for row in rows if row.round is not None],
         n_questions=sum(_is_asked(row, finding) for row in rows for _, finding in row.open),
         find=find,
         only=only,
@@ -144,6 +134,8 @@ def change(request: Request, form: Form) -> str:
         )
         if form.has("propose"):
             draft = _as_proposed(draft, [row for row in rows.values() if row.number in roles])
+        if form.has("propose") or form.has("round"):
+            draft = rounded_as_read(draft, work.columns(draft))
         if form.has("remedy"):
             draft = _with_remedy(draft, rows, form.text("remedy"))
         return draft
@@ -151,6 +143,12 @@ def change(request: Request, form: Form) -> str:
     work.change(form.at, make)
     only = form.text("only")
     return f"/work/{work.id}/columns" + (f"?only={only}" if only in ("undecided", "findings") else "")
+
+
+def rounded_as_read(draft: Draft, columns: list[dict[str, Any]]) -> Draft:
+    """Return the draft with decimals for published means, where nothing is said about them."""
+    proposed = {row.name: row.round for row in rows_of(draft, columns)} if not draft.truthful else {}
+    return with_columns(draft, {name: {"round": round} for name, round in proposed.items() if round is not None})
 
 
 def show_one(request: Request) -> Response:

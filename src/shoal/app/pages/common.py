@@ -165,6 +165,7 @@ def render_step(request: Request, step: str, work: Work, draft: Draft, at_page: 
         f"{step}.html",
         typed=refusal.form if request.url.path == f"{base}/{at_page}" else None,
         at_page=at_page,
+        labels=_labels(work, draft),
         work=work,
         base=base,
         step=at_page.partition("/")[0],
@@ -177,6 +178,12 @@ def render_step(request: Request, step: str, work: Work, draft: Draft, at_page: 
         uploaded=draft.input is not None and work.places.is_upload(draft.input.path),
         **context,
     )
+
+
+def _labels(work: Work, draft: Draft) -> dict[str, str]:
+    """Return what the file calls its columns beside their names."""
+    columns = work.known(draft).get("columns", ())
+    return {column["name"]: column["label"] for column in columns if column.get("label")}
 
 
 @cache

@@ -17,12 +17,18 @@ if TYPE_CHECKING:
     from shoal.comparison import Comparison
 
 _USUAL = ("auto", "mdav", "topdown")
+_METHODS = {
+    "auto": "Suits every table: less loss than the others, and quick.",
+    "mdav": "The standard of the literature, to compare with.",
+    "mdav+": "The same; then groups whose records fit better elsewhere are dissolved.",
+    "topdown": "Splits the table again and again; quick, with somewhat more loss.",
+}
+"""The methods that are shown at once, each with a line; the others are for those who know them by name."""
 
 
 def show(request: Request) -> Response:
     """Show the choices that were tried."""
     from shoal.comparison import RISK  # not before: the server starts without
-    from shoal.comparison.picture import map_of
 
     work = work_of(request)
     draft = work.draft
@@ -36,14 +42,24 @@ def show(request: Request) -> Response:
         draft,
         run=run,
         found=found,
-        picture=Markup(map_of(found, "#choice-{}")) if found is not None and found.choices else None,
+        pictures=_pictures(found),
         is_current=run is not None and run.key == _key(work, draft),
         sizes=", ".join(map(str, run.options["k"] if run else _sizes(work, draft))),
-        methods={name: algorithm.summary for name, algorithm in ALGORITHMS.items()},
+        methods={name: words for name, words in _METHODS.items() if name in ALGORITHMS},
+        others=[name for name in ALGORITHMS if name not in _METHODS],
         ticked=run.options["methods"] if run else usual,
         risk=RISK,
         ready=draft.k is not None and bool(draft.roles.quasi_identifiers),
     )
+
+
+def _pictures(found: "Comparison | None") -> dict[str, Markup]:
+    """Return the map for wide and for narrow screens."""
+    from shoal.comparison.picture import NARROW, WIDE, map_of
+
+    if found is None or not found.choices:
+        return {}
+    return {name: Markup(map_of(found, "#choice-{}", frame)) for name, frame in (("wide", WIDE), ("narrow", NARROW))}
 
 
 def start(request: Request, form: Form) -> str:
@@ -100,7 +116,7 @@ def _key(work: Work, draft: Draft) -> str:
 
 
 def _sizes(work: Work, draft: Draft) -> list[int]:
-    n_records: int = work.facts(draft, begin=False).get("records", 1000)
+    n_records: int = work.facts(draft, begin=False).get("n_records", 1000)
     return [size for size in (3, 5, 10, 25) if 2 * size <= n_records] or [2]
 
 
