@@ -10,7 +10,8 @@ STEPS = ("file", "columns", "columns/1", "protection", "try", "release", "closer
 
 # The words of the command line, of job files and of other doors.
 FOREIGN = re.compile(
-    r"TOML|--[a-z]|[Qq]uasi-identifier|\bsurely\b|not beaten|Trying trying|Reading reading|\b[a-z_]+ = [\[\"{]|shoal inspect"
+    r"TOML|--[a-z]|[Qq]uasi-identifier|\bsurely\b|not beaten|Trying trying|Reading reading|shoal inspect|"
+    r"\b[a-z_]+ = [\[\"{]"
 )
 
 
