@@ -10,7 +10,7 @@ from pages import run
 ROOT = Path(__file__).parents[1]
 GUIDES = [
     *("tutorial", "roles", "audit", "report", "models", "linked", "index", "attacks", "bound", "dp", "incremental"),
-    *("ncp", "plan", "random", "risk", "series", "steering", "streams", "tables"),
+    *("ncp", "plan", "random", "risk", "series", "steering", "streams", "tables", "json"),
 ]
 PAGES = [
     ROOT / "README.md",

@@ -6,7 +6,9 @@ A list stands between ``<!-- list: NAME -->`` and ``<!-- end of list -->``.
 import re
 import sys
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
 
+from shoal.cli.json_schemas import OBJECTS, Shape
 from shoal.distribution import install
 from shoal.engines.blocks.limits import LIMITS
 from shoal.job.engine_facts import ENGINES
@@ -112,9 +114,39 @@ def limits() -> str:
     return "\n".join(["| what is refused | the reason |", "|---|---|", *rows])
 
 
+def json() -> str:
+    """Make a table of the keys of each object that commands print as JSON."""
+    return "\n\n".join(_object(one) for one in OBJECTS)
+
+
+def _object(one: type[Shape]) -> str:
+    rows = [
+        f"| `{name}` | {_type(key.annotation)}{'' if key.is_required() else ', or absent'} | {key.description or ''} |"
+        for name, key in one.model_fields.items()
+    ]
+    return "\n".join([f"### {one.__name__}", "", _summary(one), "", "| key | value | |", "|---|---|---|", *rows])
+
+
+_JSON = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "any", type(None): "null"}
+
+
+def _type(annotation: Any) -> str:
+    """Return the type of a value in words, with links to objects."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is dict:
+        return f"object of {_type(parts[1])}"
+    if origin in (list, tuple):
+        return f"list of {_type(parts[0])}"
+    if origin is Literal:
+        return " or ".join(map(repr, parts))
+    if parts:
+        return ", or ".join(_type(part) for part in parts)
+    return _JSON.get(annotation) or f"[{annotation.__name__}](#{annotation.__name__.lower()})"
+
+
 LISTS = {
     **{"formats": formats, "reading": reading, "databases": databases, "methods": methods, "models": models},
-    **{"engines": engines, "limits": limits},
+    **{"engines": engines, "limits": limits, "json": json},
 }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from shoal.cli.printing import facts, warned
+from shoal.cli.printing import facts, print_json, warned
 from shoal.cli.printing import tell as say
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role
@@ -32,6 +32,7 @@ def run_and_tell(
     dry_run: bool = False,
     save_job: str | None = None,
     threads: int | None = None,
+    as_json: bool = False,
 ) -> None:
     """Make and write the release of a job and report it, or only say what would be done. `file` holds the job."""
     if job.input is None or job.output is None:
@@ -41,17 +42,36 @@ def run_and_tell(
     assignment = Assignment.of(file or job, force=force, save_job=save_job)
     assert assignment.destination is not None
     places = assignment.destination.places
+    if as_json and _is_taken(job):
+        raise ParameterError("Standard output is for the release. Write it to a file, or leave --json out.")
     if dry_run:
-        tell_plan(assignment, places)
+        tell_plan(assignment, places, as_json=as_json)
         return
     name = shown(job.input.path)
     with warned() as texts, showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
         report_what_is_written()
         release = assignment.carry_out(threads=threads, progress=meter)
-    tell(release, places, err=_is_taken(job))
+    if as_json:
+        print_json(to_dict(release, places))
+        texts = [*dict.fromkeys([*release.warnings, *texts])]
+    else:
+        tell(release, places, err=_is_taken(job))
     for text in texts:
-        if text not in release.warnings:  # which are printed with the rest
+        if as_json or text not in release.warnings:  # which are printed with the rest
             click.echo(f"Warning: {text}", err=True)
+
+
+def to_dict(release: Release, places: Iterable[str]) -> dict[str, Any]:
+    """Return what was made as plain values, for JSON: what its internal manifest says, without single records."""
+    return {
+        "job": release.job.to_dict(),
+        "verdict": release.verdict.to_dict(),
+        "n_left_out": release.records.source.n_left_out,
+        **release.measures,
+        **({} if release.series is None else {"series": release.series.to_dict()}),
+        "written": list(places),
+        "warnings": list(release.warnings),
+    }
 
 
 def _is_taken(job: Job) -> bool:
@@ -227,11 +247,15 @@ def truth_in_words(verdict: Verdict) -> dict[str, str]:
     }
 
 
-def tell_plan(assignment: Assignment, places: Iterable[str]) -> None:
+def tell_plan(assignment: Assignment, places: Iterable[str], *, as_json: bool = False) -> None:
     """Print what would be done, after all checks that are possible before cells are made."""
     job = assignment.job
     with showing(f"reading {shown(assignment.table)}", "") as _:
         plan = assignment.plan()
+    if as_json:
+        found = {"table": plan.table, "cells": plan.cells, "n_left_out": plan.n_left_out, "n_withheld": plan.n_withheld}
+        print_json({"job": job.to_dict(), **found, "would_write": list(places)})
+        return
     named = {
         str(role): [f"{c.name} ({c.kind})" if role is Role.QUASI else c.name for c in plan.schema.having(role)]
         for role in Role

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 from pydantic.fields import FieldInfo
 
 from shoal.cli import parsing as typed
-from shoal.cli.printing import quieten
+from shoal.cli.printing import print_json, quieten
 from shoal.columns.schema import ColumnSettings, Roles
 from shoal.errors import ShoalError
 from shoal.job import Job, Output, RedisSettings, StreamSettings
@@ -151,7 +151,28 @@ quiet = _quiet(help="Print nothing but warnings and errors.")
 no_progress = _quiet(help="Show no progress.")
 """The same, for commands that print what they were asked for."""
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+def as_json(function: F) -> F:
+    """Add the option to print JSON, and the one that prints its schema."""
+    schema = click.option(
+        "--json-schema",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_print_schema,
+        help="Print the schema of the JSON, and do nothing else.",
+    )
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md).")(schema(function))
+
+
+def _print_schema(context: click.Context, parameter: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted and not context.resilient_parsing:
+        from shoal.cli.json_schemas import SCHEMAS
+
+        print_json(SCHEMAS[context.command.name or ""].json_schema())
+        context.exit()
+
+
 job_file = click.option(
     "--job", metavar="JOB.toml", help="Take k, roles, models and all other settings from a job file."
 )

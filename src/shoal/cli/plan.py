@@ -1,6 +1,5 @@
 """``shoal plan``: when to start with the records that have arrived, so that the release is ready in time."""
 
-import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,6 +7,7 @@ import click
 from click.core import ParameterSource
 
 from shoal.cli import options
+from shoal.cli.printing import print_json
 from shoal.cli.progress import showing
 from shoal.errors import ParameterError
 from shoal.files import replacing, write_text
@@ -86,7 +86,7 @@ _NO_PART_OF_A_JOB = (
 @options.job_file
 @click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="Time for measuring.")
 @options.reading
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+@options.as_json
 @click.option("--svg", metavar="FILE", help="SVG file for the timeline.")
 @options.force
 @options.no_progress
@@ -117,7 +117,10 @@ def command(**given: Any) -> None:
         inputs = [*job, *([] if given["measure"] is None else [given["measure"]])]
         with replacing(given["svg"], given["force"], inputs=inputs) as temporary:
             write_text(temporary, timeline(found))
-    click.echo(json.dumps(found.json(), indent=1) if given["as_json"] else "\n".join(_lines(found, ends)))
+    if given["as_json"]:
+        print_json(found.json())
+    else:
+        click.echo("\n".join(_lines(found, ends)))
 
 
 def _lines(found: Plan, ends: datetime | None) -> list[str]:
