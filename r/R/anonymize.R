@@ -1,7 +1,7 @@
 # One release: the data frame goes to Python, what may be published comes back, and its k is counted once more.
 
 anonymize <- function(data, k, keyVars = NULL, numVars = NULL, sensibleVar = NULL, excludeVars = NULL, other = NULL,
-                      weightVar = NULL, hhId = NULL, strataVar = NULL, ..., file = NULL, report = NULL,
+                      weightVar = NULL, hhId = NULL, strataVar = NULL, key = NULL, ..., file = NULL, report = NULL,
                       save_job = NULL, force = FALSE, open = interactive(), progress = interactive()) {
   if (!is.data.frame(data)) refuse("'data' is not a data frame. Convert it by as.data.frame().")
   if (missing(k)) refuse("k is missing. Give the smallest number of records in a class, such as k = 5.")
@@ -9,7 +9,7 @@ anonymize <- function(data, k, keyVars = NULL, numVars = NULL, sensibleVar = NUL
   is_date <- vapply(numVars, function(name) inherits(data[[name]], c("Date", "POSIXt")), NA)
   more$quasi_identifiers <- c(more$quasi_identifiers, numVars[is_date])  # numVars of Python are numbers alone
   named <- list(k = k, keyVars = keyVars, numVars = numVars[!is_date], confidential = sensibleVar, identifiers = excludeVars,
-                other = other, weightVar = weightVar, hhId = hhId, strataVar = strataVar)
+                other = other, weightVar = weightVar, hhId = hhId, strataVar = strataVar, key = key)
   if (open && is.null(report)) report <- tempfile("report-", fileext = ".html")
   paths <- lapply(list(path = file, report = report, save_job = save_job), full_path)
 
@@ -28,12 +28,13 @@ anonymize <- function(data, k, keyVars = NULL, numVars = NULL, sensibleVar = NUL
   for (text in answer("warnings")) warn(text)
   if (outcome[1] != "release") refuse(outcome[1], classes = outcome[-1])
   names <- answer("names")
+  n <- as.numeric(outcome[3])  # fewer than there were, if some are withheld
   released <- lapply(seq_along(names), function(place) {
-    column_to_r(file.path(folder, paste0("released-", place)), nrow(data), data[[names[place]]])
+    column_to_r(file.path(folder, paste0("released-", place)), n, data[[names[place]]])
   })
-  released <- as_frame_like(data, stats::setNames(released, names))
+  released <- as_frame_like(data, n, stats::setNames(released, names))
   recount(released[answer("classes")], as.numeric(outcome[2]))
-  message(paste(outcome[-(1:2)], collapse = "\n"))
+  message(paste(outcome[-(1:3)], collapse = "\n"))
   if (open) utils::browseURL(report)
   released
 }

@@ -66,10 +66,10 @@ column_to_r <- function(path, n, like) {
 }
 
 # The same kind of data frame, without row names: they are the names of persons more often than not.
-as_frame_like <- function(data, columns) {
+as_frame_like <- function(data, n, columns) {
   kinds <- list(c("tbl_df", "tbl", "data.frame"), c("data.table", "data.frame"))
   kind <- Filter(function(kind) all(kind %in% class(data)), kinds)
-  structure(columns, class = c(kind, list("data.frame"))[[1]], row.names = .set_row_names(nrow(data)))
+  structure(columns, class = c(kind, list("data.frame"))[[1]], row.names = .set_row_names(n))
 }
 
 read_texts <- function(path) {

@@ -56,7 +56,7 @@ def released(folder: Path, asked: dict) -> list[str]:
     write_texts(folder / "names", published.column_names)
     write_texts(folder / "classes", verdict.quasi_identifiers)
     k = "NA" if verdict.withdrawn else str(release.job.k)
-    return ["release", k, repr(release), *(f"Written: {path}" for path in written)]
+    return ["release", k, str(published.num_rows), repr(release), *(f"Written: {path}" for path in written)]
 
 
 def write(release: shoal.Release, force: bool, **paths: str) -> list[Path]:

@@ -49,6 +49,34 @@ test_that("a data frame comes back with its kinds of columns, in its order, with
   expect_identical(class(released$region), class(data$region))
 })
 
+test_that("a release is made after an earlier one of the same people, and says less of those it must withhold", {
+  ready()
+  folder <- tempfile("series-")
+  dir.create(folder)
+  survey <- function(ids) data.frame(id = ids, age = 18 + (ids * 7919) %% 60, income = (ids * 104729) %% 1000)
+  of <- function(ids, name, ...) {
+    suppressMessages(anonymize(survey(ids), 5, numVars = c("age", "income"), key = "id", seed = 1,
+                               file = file.path(folder, name), open = FALSE, ...))
+  }
+  of(1:200, "a.csv", reserve = 0.1)
+  cells <- file.path(folder, "a.csv.cells")
+  expect_true(file.exists(cells))
+  expect_error(of(2:200, "b.csv", after = cells), "may_withhold = 0", class = "shoal_guarantee_error")
+  second <- of(2:200, "b.csv", after = cells, may_withhold = 0.1)
+  expect_lt(nrow(second), 199)
+  expect_gt(nrow(second), 180)
+  expect_gte(smallest_class(second), 5)
+})
+
+test_that("the visits of a person stay linked by new identifiers", {
+  ready()
+  visits <- data.frame(patient = rep(1:60, each = 2), day = rep(c(1, 30), 60), age = rep(20 + (1:60) %% 30, each = 2))
+  released <- suppressMessages(suppressWarnings(
+    anonymize(visits, 3, numVars = c("day", "age"), subject = "patient", keep_link = "subject", link_order = "day",
+              seed = 1, open = FALSE)))
+  expect_identical(sort(unique(as.numeric(table(released$patient)))), 2)
+})
+
 test_that("means keep their totals to the last bits, and a seed repeats", {
   data <- people()
   expect_equal(sum(release(data)$age), sum(data$age), tolerance = 1e-14)

@@ -39,6 +39,7 @@ from shoal.measures.recount import Verdict
 from shoal.models.serialization import as_models
 from shoal.output.destination import Destination
 from shoal.output.manifest import read_internal
+from shoal.output.other_releases import warnings_of_others
 from shoal.output.report import render
 from shoal.output.report.sentences import explanation, headline, reached_in_words, what_was_done
 from shoal.release import Assignment, outlook
@@ -227,7 +228,7 @@ def released(draft: Draft, lines: JsonLines, *, force: bool = False, job_file: s
         write_text(temporary, text)
     return {
         **_told(release.verdict),
-        "warnings": list(release.warnings),
+        "warnings": [*release.warnings, *warnings_of_others(release, destination)],
         "k": job.k,
         "method": job.method,
         "loss": release.loss.il,

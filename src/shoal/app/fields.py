@@ -242,6 +242,7 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
             "Show a lower bound of the loss in the report",
             values={"": "no", "cheap": "yes, quickly", "strong": "yes, as near as a minute allows"},
         ),
+        "releases": Words("Folder of earlier releases", "You are warned if one of them holds people of the file."),
         "manifest": Words("File for the internal manifest", "By default beside the release."),
         "json_file": Words("JSON file with what the report says"),
     },

@@ -111,10 +111,12 @@ class Work:
             format_of(path)
         beside = [settings.hierarchy for settings in draft.columns.values()]
         beside += [draft.input.catalog] if draft.input is not None else []
+        beside += draft.after
         if draft.output is not None:
             from shoal.output.destination import Destination  # not before: the server starts without
 
             beside += map(str, Destination.of(draft.output).paths)  # a link may stand where a manifest goes
+            beside.append(draft.output.releases)
         for path in [*files, *filter(None, beside)]:
             self.places.inside(path)
 

@@ -21,15 +21,12 @@ def key_texts(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     >>> key_texts(pa.chunked_array([[7.0, 8.0]]), "id").to_pylist()
     ['7', '8']
     """
-    values = as_seen(one_missing(decoded(values)))
-    if values.null_count:
+    texts = texts_of_keys(values)
+    if texts.null_count:
         raise SchemaError(
-            f"The key column {name!r} is missing or blank in {values.null_count:,} records, so that nothing says whose "
+            f"The key column {name!r} is missing or blank in {texts.null_count:,} records, so that nothing says whose "
             "they are. Give every record a key, or leave these records out."
         )
-    if pa.types.is_floating(values.type) and bool(pc.all(pc.equal(values, pc.round(values))).as_py()):
-        values = values.cast(pa.int64(), safe=False)
-    texts = values.cast(pa.large_string())
     n_twice = len(texts) - pc.count_distinct(texts).as_py()
     if n_twice:
         raise SchemaError(
@@ -38,6 +35,14 @@ def key_texts(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
             "out the key."
         )
     return texts
+
+
+def texts_of_keys(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the keys as text, whatever they are."""
+    values = as_seen(one_missing(decoded(values)))
+    if pa.types.is_floating(values.type) and bool(pc.all(pc.equal(values, pc.round(values))).as_py()):
+        values = values.cast(pa.int64(), safe=False)
+    return values.cast(pa.large_string())
 
 
 def numbered(tables: list[pa.ChunkedArray]) -> list[np.ndarray]:

@@ -133,6 +133,11 @@ class Writing(Settings):
         None,
         description="format on standard output (-), by extension: csv, ndjson ..; by default as the input",
     )
+    releases: PathText | None = Field(
+        None,
+        description="folder of earlier releases: warn of those that hold people of the table, as of those beside the "
+        "release (docs/series.md)",
+    )
     order: Order = Field(
         "shuffle",
         description="of the published records: shuffle, or keep that of the input, which can reveal who is who",

@@ -122,6 +122,11 @@ class Destination:
         """Return the destination of a release of an engine; raise if the engine cannot write it as asked."""
         _check_reports(asked)
         _check_bound(asked)
+        if asked.releases is not None and not Path(asked.releases).is_dir():
+            raise FileError(
+                f"The folder of earlier releases {asked.releases!r} does not exist. Correct {named('releases')}, or "
+                "leave it out."
+            )
         if ENGINES[engine].in_blocks:
             _check_blocks(asked, engine)
         table = _TABLES[ENGINES[engine].place](asked, tuple(partition_by))

@@ -34,6 +34,7 @@ from shoal.measures.recount import Columns, Verdict
 from shoal.measures.table_loss import TableLoss
 from shoal.measures.table_risk import Risk
 from shoal.output.destination import Destination
+from shoal.output.other_releases import warnings_of_others
 from shoal.output.places import TableInTheMaking
 from shoal.output.release_warnings import accepted_columns, warnings_of
 from shoal.output.report import Form
@@ -419,6 +420,7 @@ class Release:
         author: str | None = None,
         date: str | None = None,
         order: Order = "shuffle",
+        releases: str | os.PathLike[str] | None = None,
         save_job: str | os.PathLike[str] | None = None,
         force: bool = False,
         before_publishing: Callable[[], None] | None = None,
@@ -462,6 +464,9 @@ class Release:
         order : {"shuffle", "keep"}
             Order of the records. The order of the input can reveal identities, so by default records are sorted by a
             hash of their published values, which involves no secret.
+        releases : path, optional
+            Folder of earlier releases: a warning names those that hold people of the table, as it does of those beside
+            the release (``docs/series.md``).
         save_job : path, optional
             TOML file for the job, with its seed.
         force : bool
@@ -490,6 +495,7 @@ class Release:
             manifest=manifest,
             to_format=to_format,
             order=order,
+            releases=releases,
             report=report,
             form=form,
             json=json,
@@ -508,6 +514,8 @@ class Release:
     def write_to(self, destination: Destination, before_publishing: Callable[[], None] | None = None) -> list[Any]:
         """Write the release to a destination that has been checked; see `write`."""
         late = not self.records.is_counted
+        for text in warnings_of_others(self, destination):
+            python_warnings.warn(text, ShoalWarning, stacklevel=3)  # before anything is written
         self.records.at_work(lambda: write_release(self, destination, before_publishing))
         if late:
             self._warn()

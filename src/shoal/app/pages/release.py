@@ -21,7 +21,7 @@ from shoal.sources import FORMATS, format_of, output_format_of
 
 LAYOUT: Layout = {
     "": ("path", "order", "title", "author", "date"),
-    "Further files and figures": ("bound", "json", "manifest"),
+    "Further files and figures": ("bound", "json", "manifest", "releases"),
 }
 _SEED_BITS = 63
 
