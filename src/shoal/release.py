@@ -372,22 +372,21 @@ def execute_job(
     if plan is not None and len(plan.rows) < table.n_records:
         table = table.of_rows(plan.rows)
         made = prepared(job, table)
-    start = begun(job, table, made, releases or {})
-    if start is not None and not start.plan.is_whole:
-        table, made = table.of_rows(start.plan.records), made.part(start.plan.records)
-    schema, original = made.schema, made.original
-    space = Space.fit(original, schema, job.scaling, None if start is None else start.plan.repeats)
-    X = space.encode(original)
     part = whole.part(0.05, 0.9)
+    start = begun(job, table, made, releases or {})
+    if start is not None:
+        release = continue_series(job, table, made, start, threads=threads, progress=part)
+        whole.finish()
+        return release
+    schema, original = made.schema, made.original
+    space = Space.fit(original, schema, job.scaling)
+    X = space.encode(original)
     settings = {"models": job.models, "threads": threads, "progress": part, **job.options}
     with kernels.using(threads):
         if plan is not None:
             cells = linked_cells(original, schema, X, plan.histories, job.k, job.method, job.seed, **settings)
             plan = plan._replace(linking=plan.linking._replace(n_without=n_without))
             release = conclude(job, table, made, space, X, cells, threads, plan, others)
-        elif start is not None:
-            cells = _cells_of_series(job, made, space, X, start, settings)
-            release = conclude(job, table, made, space, X, cells, threads, start=start)
         else:
             settings |= {"steering": job.steer, "objective": job.objective}
             cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
@@ -452,6 +451,26 @@ def _linked(job: Job, table: Table, made: Prepared) -> Plan:
     """Return which records stay linked, and which are published at all."""
     guards = Guards.of(job.models, made.schema, made.original)
     return plan_of(table, made.original, made.schema, job.k, job.rare_patterns, guards)
+
+
+def continue_series(
+    job: Job,
+    table: Table,
+    made: Prepared,
+    start: Start,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """Make a release of a series: of those who are published, in the cells of before and in new ones."""
+    if not start.plan.is_whole:
+        table, made = table.of_rows(start.plan.records), made.part(start.plan.records)
+    space = Space.fit(made.original, made.schema, job.scaling, start.plan.repeats)
+    X = space.encode(made.original)
+    settings = {"models": job.models, "threads": threads, "progress": progress, **job.options}
+    with kernels.using(threads):
+        cells = _cells_of_series(job, made, space, X, start, settings)
+        return conclude(job, table, made, space, X, cells, threads, start=start)
 
 
 def _cells_of_series(

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import shoal
 from shoal import FileError, GuaranteeError, Job, ParameterError, SchemaError, ShoalWarning, audit, run
 from shoal.incremental.collection import Collection, begin
 from shoal.incremental.store import FORMAT, LIST
@@ -137,7 +138,7 @@ def test_the_same_subject_is_refused_the_second_time(tmp_path):
     collection = begin(tmp_path / "evening", voters(60), k=5, seed=1, **roles)
     again = pa.concat_tables([voters(20, seed=1), voters(60).slice(0, 3)])
 
-    with pytest.raises(SchemaError, match=r"^3 subjects \(column 'name'\) are already"):
+    with pytest.raises(SchemaError, match=r"^3 persons \(column 'name'\) are already"):
         collection.add(again)
     collection.add(voters(20, seed=1))
     assert released(collection).verdict.subjects >= 5
@@ -580,3 +581,67 @@ def test_ways_to_join_that_cannot_be_are_refused(late, beside, said, tmp_path):
 def test_a_job_for_a_collection_is_not_run_without_one():
     with pytest.raises(ParameterError, match="apply only to a collection"):
         run(Job.of(k=5, roles=ROLES, late={"variant": "nearest"}), voters(30))
+
+
+def members(ids):
+    values = np.random.default_rng(5).integers(0, 1000, (2_000, 2))[ids]
+    where = pa.array(["north", "south"]).take(pa.array(values[:, 1] % 2))
+    return pa.table({"id": ids, "age": 18 + values[:, 0] % 70, "income": values[:, 1], "district": where})
+
+
+@pytest.fixture
+def club(tmp_path):
+    roles = {"quasi_identifiers": ["age", "income"], "by": ["district"], "key": "id"}
+    begin(tmp_path / "club", members(np.arange(300)), k=5, seed=1, **roles)
+    return tmp_path / "club"
+
+
+def test_a_collection_with_a_key_is_released_again_after_its_earlier_releases(club, tmp_path):
+    Collection.open(club).add(members(np.arange(300, 360)))
+    first = Collection.open(club).finish(output=tmp_path / "first.csv")
+    Collection.open(club).add(members(np.arange(360, 420)))
+    second = Collection.open(club).finish(output=tmp_path / "second.csv")
+    again = Collection.open(club).finish(output=tmp_path / "again.csv")
+    files = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    names = ["age", "income", "district"]
+    later = shoal.anonymize(
+        members(np.arange(450)),
+        k=5,
+        quasi_identifiers=names[:2],
+        by=names[2],
+        key="id",
+        after=[f"{file}.cells" for file in files],
+    )
+
+    assert second.table.slice(0, 360).equals(first.table)
+    assert second.series.verdict.holds
+    assert second.series.verdict.present.n_people == 420
+    assert (tmp_path / "again.csv").read_bytes() == files[1].read_bytes()
+    assert again.series.cells.identity == second.series.cells.identity
+    assert shoal.audit_series(files, quasi_identifiers=names, k=5).holds
+    assert later.series.verdict.n_releases == 3
+    assert Collection.open(club).n_released == 2
+
+
+def test_newcomers_too_few_for_a_cell_wait_for_a_later_release_if_they_may(club, tmp_path):
+    Collection.open(club).finish()
+    Collection.open(club).add(members(np.arange(300, 303)))
+    with pytest.raises(GuaranteeError, match="3 who are new"):
+        Collection.open(club).finish(output=tmp_path / "second.csv")
+    second = Collection.open(club).finish(may_withhold=0.01)
+    Collection.open(club).add(members(np.arange(303, 340)))
+    third = Collection.open(club).finish()
+
+    assert not (tmp_path / "second.csv").exists()
+    assert (second.verdict.n_records, third.verdict.n_records) == (300, 340)
+    assert third.series.verdict.holds
+
+
+def test_what_a_collection_of_a_series_cannot_do_is_refused(club, tmp_path):
+    with pytest.raises(SchemaError, match="1 persons"):
+        Collection.open(club).add(members(np.array([7, 700, 701])))
+    with pytest.raises(ParameterError, match="has made none"):
+        Collection.open(club).finish(may_withhold=0.1)
+    for settings in ({"after": ["r.cells"]}, {"reserve": 0.1}):
+        with pytest.raises(ParameterError, match="continues the releases that it makes"):
+            begin(tmp_path / "x", members(np.arange(50)), k=5, quasi_identifiers="age", key="id", **settings)

@@ -31,10 +31,11 @@ Examples:
 
 @click.group("collect", epilog=_EXAMPLES)
 def command() -> None:
-    """Start before all records have arrived; publish once.
+    """Start before all records have arrived; publish once, or by a key several times.
 
     `begin` stores the records that have arrived in a folder that only you can read, and makes their cells. `add` stores
-    later records. `finish` joins them and makes the one release; `shoal plan` says when to begin.
+    later records. `finish` joins them and makes the one release; `shoal plan` says when to begin. With --key it may be
+    followed by further `add` and `finish`: releases of a series (docs/series.md).
     """
 
 
@@ -111,20 +112,24 @@ def _status(folder: str) -> None:
 @click.argument("folder", metavar="FOLDER")
 @click.option("-o", "--output", metavar="FILE", required=True, help="The release; the ending decides the format.")
 @click.option("-k", "k", type=int, help="If given, must be the k given to `begin`.")
-@options.settings(Output, "to_table", "manifest", "order", "report", "json_file")
+@options.settings(Output, "to_table", "manifest", "order", "report", "json_file", "releases")
+@options.settings(Job, "may_withhold")
 @options.threads
 @options.force
 @options.quiet
 def _finish(folder: str, output: str, k: int | None, threads: int | None, force: bool, **given: Any) -> None:
-    """Join the late records and write the one release."""
-    destination = Destination.of(Writing.of(path=output, **options.settings_of(given, Output)), force=force)
+    """Join the late records and write the release; of a collection with a key, each time records have been added."""
     collection = Collection.open(folder)
+    asked = Writing.of(path=output, **options.settings_of(given, Output))
+    destination = Destination.of(asked, force=force, has_cells=collection.job.is_of_series)
     own = [path for path in Path(folder).iterdir() if path.is_file()]
     destination.check_free([*collection.job.files, *own])
     with telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:
         collection.partition_base(threads=threads, progress=meter)
         report_what_is_written()
-        release = collection.finish(k, output=destination, threads=threads, progress=meter)
+        release = collection.finish(
+            k, **options.settings_of(given, Job), output=destination, threads=threads, progress=meter
+        )
     tell(release, destination.places)
 
 
@@ -140,6 +145,15 @@ def _tell(collection: Collection) -> None:
             if collection.is_partitioned
             else "not made yet; if `begin` was interrupted, `resume` makes them",
             "late": f"{sum(late):,} records in {batches}, to join by {collection.variant}{with_inertia}",
-            "release": "made; nothing can be added" if collection.is_finished else "not made yet",
+            "release": _release_in_words(collection),
         }
+    )
+
+
+def _release_in_words(collection: Collection) -> str:
+    if collection.job.roles.key is None:
+        return "made; nothing can be added" if collection.is_finished else "not made yet"
+    made = counted(collection.n_released, "release")
+    return f"{made} made" + (
+        "" if collection.is_finished else "; records have been added since" * bool(collection.n_released)
     )

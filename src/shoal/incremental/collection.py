@@ -1,8 +1,8 @@
-"""Collection: a release in preparation, on disk. Begin with the records that have arrived, add late ones, finish once.
+"""Collection: a release in preparation, on disk. Begin with the records that have arrived, add late ones, finish.
 
 `begin` fixes columns, roles, k and the space, and partitions the base; `add` stores late records; `finish` joins them
-and makes the release. There is only one, since two releases of overlapping records can be intersected
-(docs/incremental.md).
+and makes the release. There is only one, since two releases of overlapping records can be intersected; with a key, the
+further ones are editions of a series after it (docs/incremental.md).
 """
 
 import hashlib
@@ -43,11 +43,13 @@ from shoal.job.checks import (
 from shoal.methods import algorithm_of
 from shoal.output.destination import Destination
 from shoal.output.release import Release
-from shoal.release import conclude
+from shoal.release import conclude, continue_series
+from shoal.series.cells_file import CellsOfRelease
+from shoal.series.part_of_series import IN_PYTHON, begun
 from shoal.sources import Table, read
 from shoal.sources.reading import as_reading
 from shoal.space.space import Space
-from shoal.spelling import setting
+from shoal.spelling import named, setting
 from shoal.typing import Progress
 
 ARRAYS = ("cells", "groups", "neighbours")
@@ -101,8 +103,13 @@ class Collection:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the release has been made, after which no records can be added."""
+        """Whether the release of all records has been made; without a key, no records can be added then."""
         return self._store.content["finished"] is not None
+
+    @property
+    def n_released(self) -> int:
+        """Number of releases of a series that have been made."""
+        return int(self._store.content.get("released", 0))
 
     def partition_base(self, *, threads: int | None = None, progress: Progress | None = None) -> None:
         """Partition the base unless that has been done; needed only if `begin` was interrupted."""
@@ -155,9 +162,10 @@ class Collection:
             secret = bytes.fromhex(self._store.content["secret"])
             keys = record_keys(records, secret)
             content = content_of(keys, secret)
-            if self.is_finished:
+            if self.is_finished and self.job.roles.key is None:
                 raise FileError(
-                    "The collection is finished: its release has been made. Begin a new collection for further records."
+                    "The collection is finished: its release has been made. Begin a new collection for further "
+                    "records; one that has a key can publish again."
                 )
             self._refuse_known(source.sha256, original, schema)
             if source.n_records and not allow_overlap:
@@ -170,12 +178,15 @@ class Collection:
             batch = {"records": source.n_records, "source_sha256": source.sha256, "content": content}
             source.check_unchanged()
             self._store.content["batches"] = [*batches, batch]
+            if source.n_records:
+                self._store.content["finished"] = None
             self._store.save(tables={name: records}, arrays={f"keys-{len(batches):04d}": keys})
 
     def finish(
         self,
         k: int | None = None,
         *,
+        may_withhold: float = 0.0,
         output: str | os.PathLike[str] | Destination | None = None,
         threads: int | None = None,
         progress: Progress | None = None,
@@ -189,6 +200,9 @@ class Collection:
         ----------
         k : int, optional
             If given, must equal the k of the collection.
+        may_withhold : float
+            Of a collection with a key that was released before: largest share of people who may be withheld, as are
+            newcomers in a stratum of fewer than k.
         output : path or Destination, optional
             Where to write the release. The collection is finished when all files are on the disk, just before they get
             their names: if they cannot be written, the collection is unchanged. Without it the collection is
@@ -201,7 +215,8 @@ class Collection:
         Returns
         -------
         Release
-            The audited release. A second call returns the same release.
+            The audited release. A second call returns the same release, unless records were added to a collection with
+            a key: then it is a release after those before.
         """
         if k is not None and k != self.job.k:
             raise ParameterError(
@@ -209,10 +224,11 @@ class Collection:
                 "Begin a new collection to change k."
             )
         if output is not None and not isinstance(output, Destination):
-            output = Destination.of(Writing.of(path=output, **writing), save_job=save_job, force=force)
+            asked = Writing.of(path=output, **writing)
+            output = Destination.of(asked, save_job=save_job, force=force, has_cells=self.job.is_of_series)
         self.partition_base(threads=threads, progress=progress)
         with self._store.working(), self._store.changing():
-            release = self._finish(threads, progress)
+            release = self._finish(may_withhold, threads, progress)
             cells = release.records.cells
             assert cells is not None
             done = {"labels_sha256": _digest(cells), "records": len(release.labels)}
@@ -223,23 +239,50 @@ class Collection:
                     "and of its kernels that made the first release."
                 )
             if output is None:
-                self._mark(done)
+                self._mark(done, release)
             else:
-                release.write_to(output, before_publishing=lambda: self._mark(done))
+                release.write_to(output, before_publishing=lambda: self._mark(done, release))
         return release
 
-    def _mark(self, done: dict[str, Any]) -> None:
-        """Write down that the release has been made."""
-        if not self.is_finished:
-            self._store.content["finished"] = done
-            self._store.save()
+    def _mark(self, done: dict[str, Any], release: Release) -> None:
+        """Write down that the release has been made, with what later ones need to know of it."""
+        if self.is_finished:
+            return
+        self._store.content["finished"] = done
+        arrays = {}
+        if release.series is not None:
+            arrays[_cells_name(self.n_released)] = np.frombuffer(release.series.cells.to_bytes(), dtype=np.uint8)
+            self._store.content["released"] = self.n_released + 1
+        self._store.save(arrays=arrays)
 
-    def _finish(self, threads: int | None, progress: Progress | None) -> Release:
-        schema, job = self._schema(), self.job
+    def _earlier(self) -> dict[str, CellsOfRelease]:
+        """Return the releases before this one by the names that a job has for them."""
+        names = map(_cells_name, range(self.n_released - self.is_finished))
+        cells = [CellsOfRelease.of_bytes(self._store.array(name).tobytes(), name) for name in names]
+        return {IN_PYTHON + each.identity: each for each in cells}
+
+    def _finish(self, may_withhold: float, threads: int | None, progress: Progress | None) -> Release:
+        earlier = self._earlier() if self.job.is_of_series else {}
+        if may_withhold and not earlier:
+            raise ParameterError(
+                f"{setting('may_withhold', may_withhold)} is the share of people who may be withheld because of "
+                "earlier releases, and the collection has made none. Leave it out."
+            )
+        schema = self._schema()
+        job = self.job.model_copy(update={"after": tuple(earlier), "may_withhold": may_withhold})
         batches = [self._store.table(f"records-{i:04d}") for i in range(len(self._store.content["batches"]))]
-        base, first = self._fitted
         records = pa.concat_tables(batches).unify_dictionaries()
         original = self._prepared(records, schema)
+        table = Table.of(records, "pyarrow")
+        views = column_views(schema, original, table)
+        unchanged = published_unchanged(schema, records.select)
+        findings = [*column_findings(schema, views), *role_findings(schema, unchanged, job.k)]
+        made = Prepared(schema, original, survey_weights(original, schema), findings, views, unchanged)
+        start = begun(job, table, made, earlier)
+        if earlier:
+            assert start is not None
+            return continue_series(job, table, made, start, threads=threads, progress=progress)
+        base, first = self._fitted
         late = original.slice(len(base))
         space = extended(first, base, late, job.scaling)
         X = np.concatenate([moved(self._store.array("encoded"), first, space), space.encode(late)])
@@ -247,12 +290,7 @@ class Collection:
             warnings.warn(text, ShoalWarning, stacklevel=4)
         task = Task(job, schema, self.variant, threads, progress, self.inertial)
         cells = all_cells(task, original, space, X, self._base())
-        table = Table.of(records, "pyarrow")
-        views = column_views(schema, original, table)
-        unchanged = published_unchanged(schema, records.select)
-        findings = [*column_findings(schema, views), *role_findings(schema, unchanged, job.k)]
-        made = Prepared(schema, original, survey_weights(original, schema), findings, views, unchanged)
-        return conclude(job, table, made, space, X, cells, threads)
+        return conclude(job, table, made, space, X, cells, threads, start=start)
 
     def _base(self) -> dict[str, Any]:
         """Return the arrays of the base; raise if they do not satisfy k."""
@@ -276,7 +314,7 @@ class Collection:
                     f"The same records are already in the collection, as {_batch(number)}: nothing was added. Records "
                     "must not count twice."
                 )
-        name = schema.roles.subject
+        name = schema.roles.subject or schema.roles.key
         if name is None:
             return
         subjects = pc.unique(records[name]).drop_null()
@@ -285,8 +323,8 @@ class Collection:
             both = pc.sum(pc.is_in(subjects, value_set=there)).as_py() or 0
             if both:
                 raise SchemaError(
-                    f"{both:,} subjects (column {name!r}) are already in the collection. Nothing was added, since a "
-                    "person must not be in two batches. Remove the records of these subjects."
+                    f"{both:,} persons (column {name!r}) are already in the collection. Nothing was added, since a "
+                    "person must not be in two batches. Remove the records of these persons."
                 )
 
     def _refuse_repeats(self, content: str, keys: Any) -> None:
@@ -446,7 +484,7 @@ def _job_of(settings: dict[str, Any]) -> Job:
 
 
 def _one_name(role: str, value: Any) -> bool:
-    return isinstance(value, str) and role not in ("subject", "household", "weights")
+    return isinstance(value, str) and role not in ("subject", "household", "weights", "key", "keep_link")
 
 
 def _joining(job: Job, variant: str | None, inertial: bool) -> tuple[str, bool]:
@@ -482,12 +520,17 @@ def _refuse_objective(job: Job) -> None:
 
 
 def _refuse_series(job: Job) -> None:
-    """Raise if the job is one of a series: late records are matched by their content, and have no history."""
-    if job.after or job.roles.key is not None:
+    """Raise if the job has earlier releases, or expects people to leave: a collection continues its own releases."""
+    if job.after or job.reserve is not None:
         raise ParameterError(
-            "A collection publishes once, and is no part of a series of releases. Leave out key and after, or make "
-            "one release of all records after the earlier ones."
+            "A collection with a key continues the releases that it makes, nobody leaves it, and its cells have no "
+            f"reserve. Leave {named('after', 'reserve')} out, or make one release of all records after the earlier "
+            "ones."
         )
+
+
+def _cells_name(number: int) -> str:
+    return f"released-{number:04d}"
 
 
 def _refuse_steering(job: Job) -> None:

@@ -162,6 +162,15 @@ class CellsOfRelease:
                 f"The cells file {name!r} cannot be read: {error.strerror}. It is written beside a release that has a "
                 f"key, as RELEASE{ENDING}."
             ) from None
+        found = CellsOfRelease.of_bytes(content, name)
+        beside = Path(name.removesuffix(ENDING))
+        if name.endswith(ENDING) and found.published is not None and beside.is_file():
+            found.require_of(sha256(beside), beside.name)
+        return found
+
+    @staticmethod
+    def of_bytes(content: bytes, name: str) -> "CellsOfRelease":
+        """Return what the content of a file says; raise unless it is whole."""
         first, _, rest = content.partition(b"\n")
         magic, _, of_version = first.rpartition(b" ")[0].rpartition(b" ")
         if magic != _MAGIC or not of_version.isdigit():
@@ -188,9 +197,6 @@ class CellsOfRelease:
                 f"The cells file {name!r} has been changed: its secret or other content is missing, or does not fit "
                 "together. Restore it from a backup."
             )
-        beside = Path(name.removesuffix(ENDING))
-        if name.endswith(ENDING) and found.published is not None and beside.is_file():
-            found.require_of(sha256(beside), beside.name)
         return found
 
 
