@@ -52,9 +52,17 @@ class Guards(NamedTuple):
         """Return all of them for some records that are not linked."""
         return [each.part(records) for each in (*self.records, *self.persons)]
 
+    def of_persons(self, records: Labels) -> list[ModelOnColumn]:
+        """Return the models in which a person has one value: at each place of the histories, and for sets of values."""
+        by_place = [each.part(own) for own in records.T for each in self.records]
+        return by_place + self._sets(records)
+
+    def _sets(self, records: Labels) -> list[ModelOnColumn]:
+        return [_of_sets(each, records) for each in self.records if each.model.merges_lookalikes]
+
     def excess(self, records: Labels) -> Excess:
         """Return how much cells of persons violate the models; `records` has a row for each person."""
-        sets = [_of_sets(each, records) for each in self.records if each.model.merges_lookalikes]
+        sets = self._sets(records)
         n_places = records.shape[1]
 
         def excess(persons: Labels, labels: Labels) -> Vector:
@@ -135,6 +143,8 @@ def linked_cells(
         if excess(np.arange(len(persons)), one).any():
             raise _impossible(guards, len(persons), records.shape[1])
         with kernels.using(threads=threads):
+            # Single persons are moved first, at less loss; what counts a person several times is left to whole cells.
+            labels = enforce(wide, labels, k, guards.of_persons(records))
             return joined_until(wide, labels, one, excess)
 
     with kernels.using(threads=threads):
