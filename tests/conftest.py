@@ -21,6 +21,13 @@ settings.load_profile("shoal")
 # A shell has what it starts in the background ignore Ctrl-C, and so would all that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Many tests write releases of one table into one folder; tests/output/test_other_releases.py is about that.
+ELSEWHERE = "The same (table was released|quasi-identifiers were published)"
+
+
+def pytest_configure(config):
+    config.addinivalue_line("filterwarnings", f"ignore:{ELSEWHERE}:shoal.errors.ShoalWarning")
+
 
 def pytest_collection_modifyitems(items):
     for item in items:

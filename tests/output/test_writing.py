@@ -51,7 +51,6 @@ def records(path):
     return pyarrow.csv.read_csv(path).to_pylist()
 
 
-@pytest.mark.filterwarnings("ignore:The same:shoal.ShoalWarning")
 def test_the_order_of_a_release_is_the_same_whatever_the_order_of_the_input_and_the_seed(people, files):
     order = pa.array(np.random.default_rng(1).permutation(len(people)))
     released(people, method="mdav").write("r.csv")
@@ -60,7 +59,6 @@ def test_the_order_of_a_release_is_the_same_whatever_the_order_of_the_input_and_
     assert (files / "r.csv").read_bytes() == (files / "s.csv").read_bytes()
 
 
-@pytest.mark.filterwarnings("ignore:The same:shoal.ShoalWarning")
 def test_csv_parquet_and_frames_are_released_in_one_order(people, files):
     written = []
     for number, source in enumerate(["people.csv", "people.parquet", people, people.to_pandas()]):
