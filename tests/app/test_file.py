@@ -63,6 +63,14 @@ def test_the_first_and_last_lines_are_shown_after_consent_also_of_a_file_that_wa
     assert "Summe" not in text_of(messy.settle("file")).partition("The file as it is, line by line")[0]
 
 
+def test_the_encoding_of_the_release_is_said_where_it_is_another_one(messy):
+    messy.post("file", encoding="cp1252", header_row="4", names="a\nb\nc\nd\ne", skip_rows="61-62")
+    messy.settle("file")
+    told = "The file is in Western European (Windows); a release that is a text is written in Unicode (UTF-8)."
+
+    assert told in text_of(messy.page("release"))
+
+
 def test_a_line_is_made_the_header_in_the_preview(messy):
     messy.post("file", encoding="cp1252")
     messy.post("values", show="yes", back="file")
@@ -87,7 +95,7 @@ def test_the_sheet_of_a_workbook_is_chosen_by_a_button_or_a_menu(steward, folder
     steward.open("rents.xlsx")
     page = steward.page("file")
     press(steward, "Read the sheet “Rents of 2024”")
-    told = press(steward, "Use line 3 as the header")
+    told = press(steward, "Use row 3 as the header")
     steward.post("values", show="yes", back="file")
     shown = text_of(steward.settle("file"))
 

@@ -165,6 +165,16 @@ def test_a_promise_is_added_kept_and_taken_back(ready):
     assert ready.work.draft.models == ()
 
 
+def test_every_setting_of_a_model_offers_its_own_values(ready):
+    page = ready.page("protection")
+    offered = {
+        name: re.findall(r"<option>(\w+)</option>", page.partition(f'name="{name}.kind"')[2].partition("</select>")[0])
+        for name in ("l-diversity", "beta-likeness")
+    }
+
+    assert offered == {"l-diversity": ["distinct", "entropy", "recursive"], "beta-likeness": ["basic", "enhanced"]}
+
+
 def test_choices_are_tried_shown_as_a_map_and_taken(ready):
     ready.post("try", k="3, 5", method=["auto", "mdav"])
     page = ready.settle("try")

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from shoal.app.fields import label_of, value_in_words
+from shoal.app.fields import DATES, label_of, value_in_words
 from shoal.errors import ShoalError
 from shoal.findings import QuestionError
 from shoal.output.report.formatting import counted
@@ -19,6 +19,8 @@ _WORDS = {
     r"\binput should be greater than or equal to\b": "it should be at least",
     r"\binput should be less than or equal to\b": "it should be at most",
     r"\binput should be (greater|less) than\b": r"it should be \1 than",
+    r"\b([Aa]|[Ee]ach|[Ee]very) cell\b": r"\1 group",
+    **{re.escape(form): words.partition(":")[0] for form, words in DATES.items() if form},
     r"perhaps --subject": "perhaps it says whose record it is (page Protection)",
 }
 """What the pages call otherwise than the command line and the literature."""

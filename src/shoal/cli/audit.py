@@ -54,7 +54,7 @@ from shoal.spelling import option_name
 @options.columns("kind", "categories", "missing_codes", "hierarchy", "outside", "fold")
 @options.as_json
 @options.quiet
-@click.option("--list", "as_list", is_flag=True, help="List the records below k: their number, from 0, and class size.")
+@click.option("--list", "as_list", is_flag=True, help="List the records below k: their number, from 1, and class size.")
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")
 @options.force
 @click.option("--memory", metavar="SIZE", help="Count a file larger than memory in parts, within so much, such as 2GB.")

@@ -80,7 +80,7 @@ class Linked(Shape):
 class BelowK(Shape):
     """A record in a class smaller than k."""
 
-    record: Annotated[int, _is("number of the record, from 0")]
+    record: Annotated[int, _is("number of the record, from 1")]
     size: Annotated[int, _is("size of its class")]
 
 

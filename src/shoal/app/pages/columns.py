@@ -18,7 +18,19 @@ from shoal.app.draft import (
     with_remedy,
     with_roles,
 )
-from shoal.app.fields import HELPS, KINDS, ROLES, VALUES, Field, Layout, Section, field_of, on_form, sections
+from shoal.app.fields import (
+    HELPS,
+    KINDS,
+    ROLES,
+    VALUES,
+    Field,
+    Layout,
+    Section,
+    field_of,
+    on_form,
+    sections,
+    value_in_words,
+)
 from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.app.projects import Work
 from shoal.columns.schema import ColumnSettings, Kind, Role
@@ -106,6 +118,7 @@ def show(request: Request, find: str = "", only: str = "") -> Response:
         kinds=KINDS,
         helps=HELPS,
         words=lambda remedy: remedy_in_words(remedy, work.shows_values),
+        is_asked=_is_asked,
     )
 
 
@@ -297,7 +310,9 @@ def remedy_in_words(remedy: Remedy, show_values: bool) -> str:
 
 
 def _setting_in_words(name: str, value: Any, show_values: bool) -> str:
-    if name in VALUES:
+    if name == "date_format":
+        return f"read it as dates ({value_in_words(name, value)})"
+    if name in VALUES and name != "skip_where":
         listed = ", ".join(map(str, value)) if show_values else counted(len(value), "value")
         return f"take {listed} as missing"
     if name == "kind":
@@ -312,7 +327,6 @@ def _setting_in_words(name: str, value: Any, show_values: bool) -> str:
         "keep_zeros": "keep records with a zero apart",
         "unit": f"read it as numbers with a unit {value} them",
         "accept": "it is right as it is",
-        "date_format": f"read it as dates ({value})",
         "decimal": f"read it with “{value}” as decimal mark",
         "thousands": f"read it with “{value}” between thousands",
         "subject": "it says whose record it is",

@@ -36,6 +36,8 @@ def show(request: Request) -> Response:
     draft = work.draft
     run = work.inspection(draft)
     found = work.facts(draft)
+    options = format_of(draft.input.path)[1].options if draft.input is not None else frozenset()
+    unit = "row" if "sheet" in options else "line"
     preview = _preview(work, draft) if work.shows_values and not work.has_changed(draft) else None
     return render_step(
         request,
@@ -46,11 +48,12 @@ def show(request: Request) -> Response:
         found=found,
         kinds=_kinds(found),
         read_as=_read_as(found.get("read_as", {})),
-        proposals=[_proposal_in_words(each) for each in _proposals(run)],
+        unit=unit,
+        proposals=[_proposal_in_words(each, unit) for each in _proposals(run)],
         sections=sections(_fields(draft, run), LAYOUT),
         preview=preview,
         glimpse=preview.told.get("glimpse") if preview is not None else None,
-        options=format_of(draft.input.path)[1].options if draft.input is not None else frozenset(),
+        options=options,
     )
 
 
@@ -150,7 +153,7 @@ def _proposals(run: AppRun | None) -> list[dict[str, Any]]:
     return found
 
 
-def _proposal_in_words(settings: dict[str, Any]) -> str:
+def _proposal_in_words(settings: dict[str, Any], unit: str = "line") -> str:
     """Say on a button what a proposal does.
 
     Examples
@@ -160,7 +163,7 @@ def _proposal_in_words(settings: dict[str, Any]) -> str:
     """
     ways: dict[str, Callable[[Any], str]] = {
         "names": _new_names,
-        "header_row": "Use line {} as the header".format,
+        "header_row": f"Use {unit} {{}} as the header".format,
         "header": lambda value: "The first line is the header",
         "encoding": lambda value: f"Read it as {value_in_words('encoding', value)}",
         "sheet": "Read the sheet “{}”".format,

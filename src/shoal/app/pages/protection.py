@@ -1,6 +1,6 @@
 """Protection: k, models of confidential columns, persons, households, weights; and what is unique now."""
 
-from dataclasses import MISSING, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
@@ -15,14 +15,17 @@ from shoal.job import Job
 from shoal.methods import ALGORITHMS
 from shoal.methods.algorithm import options_of
 from shoal.models import MODELS
-from shoal.models.serialization import accepts, as_model, settings_in, settings_of
+from shoal.models.serialization import as_model, settings_in, settings_of
 from shoal.output.report.formatting import listed
+from shoal.settings import choices
 from shoal.spelling import number
 
 _HINTS = {
     "t-closeness": "In every group the values are spread almost as in the whole table. Try 0.2; smaller is stricter.",
     "l-diversity": "Every group has several different values. Try 2 or 3; larger is stricter.",
     "p-sensitivity": "Every group has at least this many different values. Try 2.",
+    "beta-likeness": "No value is much more frequent in a group than in the whole table. Try 1.",
+    "alpha-k": "No value has a larger share of a group than this. Try 0.5.",
     "delta-disclosure": "No value is much more or less frequent in a group than in the whole table. Try 1.",
 }
 
@@ -58,7 +61,7 @@ def promises() -> list[Promise]:
     found = []
     for name, model in MODELS.items():
         _, bound, *others = settings_in(model)
-        further = tuple(ModelSetting(each.name, _choices(each)) for each in others)
+        further = tuple(ModelSetting(each.name, tuple(choices(each.type))) for each in others)
         hint = _HINTS.get(name, (model.__doc__ or "").strip().partition("\n")[0].replace("`", ""))
         found.append(Promise(name, bound.name, hint, further))
     return found
@@ -149,9 +152,3 @@ def _column(names: list[str], text: str) -> str | None:
     if not 0 <= digits(text) < len(names):
         raise ParameterError("There is no such column.")
     return names[digits(text)]
-
-
-def _choices(setting: Any) -> tuple[str, ...]:
-    """Return the values of a setting that has few of them."""
-    known = {"kind": ("distinct", "entropy", "recursive")}
-    return known.get(setting.name, ()) if str in accepts(setting) and setting.default is not MISSING else ()

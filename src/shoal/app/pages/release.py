@@ -3,12 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 from secrets import randbits
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from shoal.app.draft import Draft, undecided, with_output, with_reading, with_remedy
-from shoal.app.fields import Field, Layout, field_of, on_form, sections
+from shoal.app.fields import Field, Layout, field_of, on_form, sections, value_in_words
 from shoal.app.pages.columns import finding_of, is_settled, remedy_in_words
 from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.app.projects import Work
@@ -43,9 +44,29 @@ def show(request: Request) -> Response:
         sections=sections(_fields(draft), LAYOUT),
         questions=open_questions(run, draft),
         words=lambda remedy: remedy_in_words(remedy, work.shows_values),
+        written_in=_written_in(work.known(draft).get("read_as", {})),
         made_from=run.job if run is not None else 0,
         is_current=run is not None and run.outcome == "done" and _same_release(work, run, draft),
     )
+
+
+def _written_in(read_as: dict[str, Any]) -> str:
+    """Say in which encoding a text is written, where the file has another one.
+
+    Examples
+    --------
+    >>> _written_in({"kind": "csv", "delimiter": ";", "encoding": "cp1252"})
+    'The file is in Western European (Windows); a release that is a text is written in Unicode (UTF-8).'
+    """
+    encoding = str(read_as.get("encoding", "utf-8")).lower()
+    if (
+        encoding.startswith("utf-8")
+        or encoding == "ascii"
+        or ("delimiter" not in read_as and read_as["kind"] != "ndjson")
+    ):
+        return ""
+    named = value_in_words("encoding", encoding)
+    return f"The file is in {named}; a release that is a text is written in Unicode (UTF-8)."
 
 
 def start(request: Request, form: Form) -> str:
