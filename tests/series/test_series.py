@@ -168,10 +168,12 @@ def test_newcomers_who_look_like_an_old_class_are_apart_in_versions_too():
         return pa.table({"id": ids, "age": 20 + 20 * (ids % 3), "town": pa.array(["A", "B"]).take(ids % 2)})
 
     roles = {"quasi_identifiers": ["age", "town"], "seed": 1}
-    research, public = [], []
+    research, public, open_ = [], [], []
     for n in (120, 180):
         research.append(shoal.anonymize(survey(n), k=5, key="id", after=research, **roles))
         public.append(shoal.anonymize(research[-1].published, k=20, after=[*research, *public], **roles))
+        # A version of a version, after all of its own kind and of the kind that it is made of.
+        open_.append(shoal.anonymize(public[-1].published, k=40, after=[*public, *open_], **roles))
     cells = research[-1].series.cells
 
     assert research[1].verdict.n_classes == research[0].verdict.n_classes == 6
@@ -180,6 +182,8 @@ def test_newcomers_who_look_like_an_old_class_are_apart_in_versions_too():
     assert public[1].series.verdict.present.smallest >= 20
     assert public[1].series.to_dict()["version_of"] == cells.identity
     assert "or from 9 with the releases that these are computed from" in public[1].series.sentence
+    assert open_[1].series.verdict.present.smallest >= 40
+    assert len(open_[1].series.cells.version_of) == 2
 
 
 def test_the_cells_file_is_private_whole_and_free_of_values(tmp_path):

@@ -6,10 +6,10 @@ from generated import attacked
 
 
 def round_of(rng, folder):
-    """Attack a series under either policy about those who leave; return how many releases it has."""
+    """Attack a series under either policy about those who leave; return how many research files and versions it has."""
     number, counts = int(rng.integers(2**31)), Counter()
     for leavers in ("withhold", "state"):
-        found, n_releases = attacked(number, leavers)
+        found, n_research, n_versions = attacked(number, leavers)
         assert not found, (number, leavers, found[:3])
-        counts += Counter({f"{leavers}: series of {n_releases}": 1})
+        counts += Counter({f"{leavers}: series of {n_research} with {n_versions} versions": 1})
     return counts

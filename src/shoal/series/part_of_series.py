@@ -138,7 +138,8 @@ def _continued(given: Sequence[CellsOfRelease], version_of: CellsOfRelease | Non
     names = {cells.identity for cells in given}
     if len(names) < len(given):
         raise ParameterError("An earlier release is named twice. Name each once.")
-    known = names if version_of is None else {*names, *version_of.after}
+    counted = () if version_of is None else version_of.after
+    known = {*names, *counted}
     level = 0 if version_of is None else 1 + len(version_of.version_of)
     continued = []
     for cells in given:
@@ -146,7 +147,7 @@ def _continued(given: Sequence[CellsOfRelease], version_of: CellsOfRelease | Non
             continue
         is_like_this = len(cells.version_of) == level
         lacking = {*cells.after} - known if is_like_this else set()
-        if not known.intersection(cells.version_of):
+        if cells.identity not in counted and not known.intersection(cells.version_of):
             lacking |= {*cells.version_of[:1]}
         if lacking:
             raise ParameterError(
