@@ -15,6 +15,7 @@ Dialect = Literal["option", "key", "argument", "r"]
 _MARKS = "\ue000{}\ue001"
 _MARKED = re.compile("\ue000([^\ue001]*)\ue001")
 _TABLES = ("input", "output", "roles", "stream", "redis", "spark", "late")
+_OF_FIELDS = ("null_values", "decimal", "thousands", "date_format", "unit")  # how the texts of a column are read
 _ANY = "..."  # in place of values that the reader knows
 
 
@@ -139,6 +140,8 @@ def settings_in(text: str) -> list[tuple[str, list[Any] | None]]:
 def _as_argument(name: str, values: list[Any] | None, column: str | None) -> str:
     if values is None:
         return name
+    if values and column is not None and name in _OF_FIELDS:
+        return f"fields={{{_in_python(column)}: {{{_in_python(name)}: {''.join(map(_in_python, values))}}}}}"
     key, *of_name = name.split(".") if values else [name]
     value = "".join(map(_in_python, values))
     return f"{key}={{{_in_python('.'.join(of_name))}: {value}}}" if of_name else f"{key}={value}"
@@ -178,12 +181,16 @@ def _as_key(name: str, values: list[Any] | None, column: str | None) -> str:
     if not values:
         return name
     (value,) = values
+    if column is not None and name in _OF_FIELDS:
+        name = f"[input.fields.{column if column.isidentifier() else json.dumps(column, ensure_ascii=False)}] {name}"
     if isinstance(value, list):
         return f"{name} = {_in_python(value)}"
     return f"{name} = {json.dumps(value, ensure_ascii=False)}"
 
 
 def _as_r(name: str, values: list[Any] | None, column: str | None) -> str:
+    if values and column is not None and name in _OF_FIELDS:
+        return f"fields = {in_r({column: {name: values[0]}})}"
     return name if not values else f"{name} = {in_r(values[0])}"
 
 

@@ -88,7 +88,7 @@ def test_what_is_accepted_stands_in_the_report(tmp_path):
     [
         ("1,2\n3,4\n", (), ["--header", "--names A,B,.."]),
         (",b\n3,4\n", (), ["--names A,B,.."]),
-        ("a;b\n1.5;1,5\n", (), ["--decimal ,", "--decimal ."]),
+        ("a;b\n1.5;1,5\n", (), ["--decimal b=,; or --decimal a=."]),
         ('a,b\n1,x"y\n', (), ["--quote ''"]),
         ("a,b\n1,2\n3\n", (), ["--delimiter", "--quote"]),
         ("a,b\n1,2\n", ("--names", "x"), ["--names gives 1 names"]),

@@ -154,7 +154,7 @@ def test_dates_that_leave_open_what_comes_first_propose_both():
     assert [remedy.option for remedy in finding.remedies] == [
         "--date-format born=%d/%m/%Y",
         "--date-format born=%m/%d/%Y",
-        "--kind born=nominal",
+        "--kind born=nominal --aggregate born=withhold",
     ]
 
 
@@ -226,7 +226,9 @@ def test_three_digits_after_a_point_beside_decimal_commas_may_be_thousands(tmp_p
     ]
     path = tmp_path / "pay.csv"
     path.write_text("\n".join(["pay;rate", *lines]) + "\n")
-    with pytest.raises(FileError, match='marks in \'pay\' separate thousands: thousands="\\." and decimal=","'):
+    with pytest.raises(
+        FileError, match=r"marks in 'pay' separate thousands: fields=\{\"pay\": \{\"thousands\": \"\.\"\}\}"
+    ):
         inspect(path)
     (finding,) = inspect(path, decimal=",").findings
 

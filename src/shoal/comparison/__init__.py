@@ -23,7 +23,6 @@ from shoal.release import anonymize
 from shoal.sources import read
 from shoal.sources.clean import printable
 from shoal.sources.reading import as_reading
-from shoal.spelling import named
 from shoal.typing import Progress, Seed
 
 RISK = "share of the published records whose own original is the nearest of all (distance-linked disclosure)"
@@ -311,7 +310,7 @@ def _as_methods(methods: Sequence[str] | str) -> list[str]:
         return list(ALGORITHMS)
     if not isinstance(methods, str | Iterable):
         raise ParameterError(
-            f"{named('methods')} is of type {type(methods).__name__}, and should be 'all' or a list of methods: "
+            f"methods is of type {type(methods).__name__}, and should be 'all' or a list of methods: "
             f"{', '.join(ALGORITHMS)}."
         )
     names = list(dict.fromkeys([methods] if isinstance(methods, str) else methods))

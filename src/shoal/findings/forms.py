@@ -128,8 +128,13 @@ def _named(view: ColumnView, covered: Covered) -> list[str]:
 
 
 def as_category(view: ColumnView) -> Remedy:
-    """Return the remedy to take a column as it was read: a category."""
-    return Remedy("column", view.name, {"kind": "nominal"})
+    """Return the remedy to take a column as it was read: a category, withheld where it would tell single records."""
+    n_alone = int(np.count_nonzero(view.text_counts == 1))
+    withheld = {"aggregate": "withhold"} if n_alone > _ALONE * view.n_present else {}
+    return Remedy("column", view.name, {"kind": "nominal", **withheld})
+
+
+_ALONE = 0.1  # of the records: as many that are the only ones with their text are published of single records
 
 
 def other_forms(view: ColumnView) -> Finding | None:

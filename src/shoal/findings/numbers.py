@@ -124,12 +124,14 @@ def thousands_as_decimals(view: ColumnView) -> Finding | None:
     if not view.has_fields or not pa.types.is_floating(view.values.type) or len(view.numbers) < _LEAST_RECORDS:
         return None
     mark = view.receipt.found.decimal or "."
+    if view.receipt.decided_by("decimal", view.name) in ("column", "file"):
+        return None
     if view.name in view.receipt.thousandths:
         if _is_known(view, mark) or len(view.different[0]) < _LEAST_WITH_POINT:
             return None
-        what = "all of its numbers have one to three digits before the decimal mark and three after it"
-        # A file with semicolons is likely to have decimal commas.
-        return _thousands(view, mark, what, view.receipt.found.delimiter == ";" and mark == ".")
+        what = "every decimal mark in it is between one to three digits and three more"
+        # A comma may separate thousands in any file, a point where decimal commas are likely: beside semicolons.
+        return _thousands(view, mark, what, mark == "," or view.receipt.found.delimiter == ";")
     if not _are_thousands(np.abs(view.numbers)):
         return None
     n_marked = int(np.count_nonzero(view.numbers != np.rint(view.numbers)))

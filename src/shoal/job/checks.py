@@ -282,7 +282,7 @@ def role_findings(schema: Schema, unchanged: Mapping[str, Sharing], k: int) -> l
 
 def _is_settled(finding: Finding, column: Column) -> bool:
     """Return whether the settings of a column resolve a finding."""
-    if finding.name in ("mixed-types", "numbers-as-text", "dates-as-text"):
+    if finding.name in ("mixed-types", "numbers-as-text", "numbers-with-unit", "dates-as-text"):
         return column.settings.kind is not None or pa.types.is_dictionary(column.type)
     if finding.name in ("two-forms", "other-forms"):
         return column.settings.kind is not None

@@ -307,9 +307,10 @@ def _names(text: str, delimiter: str, quote: str, path: str, reading: Reading) -
     if not names:
         line = reading.header_row or 1
         # A line that was named is the header; only what it cannot be is refused.
-        likely = None if reading.header_row else likely_header(text, quote)
+        tried = DELIMITERS if reading.delimiter is None else (delimiter,)
+        likely = None if reading.header_row else likely_header(text, quote, tried)
         if likely is None and len(first) == 1 and not reading.header_row:
-            likely = likely_header(text, quote, of_numbers=True)
+            likely = likely_header(text, quote, tried, of_numbers=True)
         check_header(first, path, trusted=bool(reading.header or reading.header_row), line=line, likely=likely)
         return tuple(first)
     if len(names) != len(first):

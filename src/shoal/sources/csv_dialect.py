@@ -120,14 +120,16 @@ def after_lines(blocks: Iterable[bytes], n_lines: int, path: str) -> Iterator[by
         )
 
 
-def likely_header(text: str, quote: str, *, of_numbers: bool = False) -> int | None:
+def likely_header(
+    text: str, quote: str, delimiters: Sequence[str] = DELIMITERS, *, of_numbers: bool = False
+) -> int | None:
     """Return the first line that could name the columns of nearly all lines below it, counted from 1.
 
     With `of_numbers` names may be numbers, such as years.
     """
     lines = text.splitlines()[: _LOOKED_AT + _N_RECORDS]
     best, found = 0.0, None
-    for delimiter in DELIMITERS:
+    for delimiter in delimiters:
         split = [next(iter(records(line, delimiter, quote)), []) for line in lines]
         for number, names in enumerate(split[:_LOOKED_AT], 1):
             below = [len(record) for record in split[number:] if record]

@@ -36,9 +36,10 @@ class Values(NamedTuple):
 
 
 MARK, FINITE, NOT_WHOLE, BEYOND = "decimal mark", "finite number", "not a whole number", "whole number beyond 64 bits"
-NOT_THREE = "not one to three digits before the mark and three after it"
+NOT_THREE = "not one to three digits, before a mark and three more if there is one"
 _UNIT = "unit "  # before a unit that was seen
-_THREE = r"^-?[1-9][0-9]{0,2}[.,][0-9]{3}$"
+_THREE = r"^-?([1-9][0-9]{0,2}[.,][0-9]{3}|[0-9]{1,3})$"
+_SHORT = 1000  # below it, numbers have no mark between thousands
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,17 +195,18 @@ class _ColumnType:
         """Rule out types by the next values."""
         text = _without_empty(text)
         self._see_first(text)
-        first, is_whole = _first(text), False
+        first, is_whole, of_wholes = _first(text), False, frozenset[str]()
         for attempt in list(self._seen) if len(first) else ():
             if is_whole and attempt.reads_wholes:
-                self._seen[attempt] |= {FINITE}
+                self._seen[attempt] |= {FINITE, *of_wholes}
                 continue
             found = None if attempt.read(first) is None else attempt.read(text)
             if found is None:
                 del self._seen[attempt]
                 continue
             self._seen[attempt] |= found.seen
-            is_whole = is_whole or attempt.read is _wholes
+            if attempt.read is _wholes:
+                is_whole, of_wholes = True, found.seen
 
     def _see_first(self, text: pa.ChunkedArray) -> None:
         """Keep what `_first` returns of the whole column."""
@@ -259,10 +261,19 @@ def _one_mark(marks: Mapping[str, str | None], thousandths: frozenset[str], whol
     if by_mark["."] and by_mark[","]:
         raise FileError(
             f"{path!r} has decimal commas in {listed(by_mark[','], 5)} and decimal points in "
-            f"{listed(by_mark['.'], 5)}. Choose one with {setting('decimal', ',')} or {setting('decimal', '.')}; the "
-            f"other columns then stay text.{_grouped_hint(by_mark, thousandths)}"
+            f"{listed(by_mark['.'], 5)}. Say which columns have the mark that is rarer: "
+            f"{_marks_of(by_mark)}.{_grouped_hint(by_mark, thousandths)}"
         )
     return whole_file.decimal or ("," if by_mark[","] else ".")
+
+
+def _marks_of(by_mark: Mapping[str, list[str]]) -> str:
+    """Return how to say the decimal mark of the columns that have one, the fewer of them first."""
+    ways = []
+    for mark, names in sorted(by_mark.items(), key=lambda each: (len(each[1]), each[0])):
+        also = ", and the same for the others with it" if len(names) > 1 else ""
+        ways.append(f"{setting('decimal', mark, column=names[0])}{also}")
+    return "; or ".join(ways)
 
 
 def _grouped_hint(by_mark: Mapping[str, list[str]], thousandths: frozenset[str]) -> str:
@@ -270,9 +281,9 @@ def _grouped_hint(by_mark: Mapping[str, list[str]], thousandths: frozenset[str])
     for mark, other in (".,", ",."):
         names = [name for name in by_mark[mark] if name in thousandths]
         if len(names) == len(by_mark[mark]) and not thousandths.intersection(by_mark[other]):
-            given = [setting(key, value, column=names[0]) for key, value in (("thousands", mark), ("decimal", other))]
             also = ", and the same for the others" if len(names) > 1 else ""
-            return f" If the marks in {listed(names, 5)} separate thousands: {' and '.join(given)}{also}."
+            given = setting("thousands", mark, column=names[0])
+            return f" If the marks in {listed(names, 5)} separate thousands: {given}{also}."
     return ""
 
 
@@ -421,7 +432,14 @@ def _wholes(text: pa.ChunkedArray) -> Values | None:
     if found is None:
         text = pc.ascii_trim_whitespace(text)
         found = _cast(text, pa.int64())
-    return None if found is None or _has_codes(text) else Values(found)
+    return None if found is None or _has_codes(text) else Values(found, _of_short(found))
+
+
+def _of_short(numbers: pa.ChunkedArray) -> frozenset[str]:
+    """Return what is seen of numbers without a mark: whether all of them have at most three digits."""
+    ends = pc.min_max(numbers).as_py()
+    is_short = ends["min"] is None or -_SHORT < ends["min"] <= ends["max"] < _SHORT
+    return frozenset() if is_short else frozenset({NOT_THREE})
 
 
 def _reals(mark: str) -> Attempt:
@@ -438,8 +456,9 @@ def _reals(mark: str) -> Attempt:
         if found is None or _has_codes(text):
             return None
         seen = {FINITE} if _some(pc.is_finite(found)) else set()
+        seen |= _of_short(found) if not marked else set() if _are_thousandths(given) else {NOT_THREE}
         if marked:
-            seen |= {MARK} if _are_thousandths(given) else {MARK, NOT_THREE}
+            seen.add(MARK)
         elif not _all(pc.match_substring_regex(text, _WHOLE)):
             seen.add(NOT_WHOLE)
         elif _cast(text, pa.int64()) is None:

@@ -299,7 +299,7 @@ def as_reading(given: object) -> dict[str, Any]:
         return {}
     if not isinstance(given, Mapping):
         raise ParameterError(
-            f"{named('reading')} is of type {type(given).__name__}, and should be a dict of reading options, such as "
+            f"reading is of type {type(given).__name__}, and should be a dict of reading options, such as "
             "{'delimiter': ';'}."
         )
     return dict(given)
