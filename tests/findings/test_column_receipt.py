@@ -40,7 +40,7 @@ def test_every_column_has_a_line_with_who_decided(release):
 
     assert list(lines) == ["name", "age", "pay", "born", "place", "visits"]
     assert lines["name"] == "not published (as set)"
-    assert lines["age"].startswith("whole number (by default), ")
+    assert lines["age"].startswith("whole number (as set), ")
     assert lines["age"].endswith("8 missing (smallest or empty)")
     assert "number with 1 decimal; decimal comma; '.' between thousands; unit after the numbers removed" in lines["pay"]
     assert lines["born"].startswith("date (%d.%m.%Y) (as set), ")

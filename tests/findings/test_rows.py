@@ -228,6 +228,87 @@ def test_doubles_are_noted_by_inspect_where_a_column_tells_the_others_apart(tmp_
     assert DOUBLES not in [finding.name for finding in shoal.inspect(table).findings]
 
 
+def test_doubles_are_a_warning_of_a_release_unless_it_knows_who_is_who():
+    rng = np.random.default_rng(6)
+    table = pa.table({"id": range(100), "age": rng.integers(20, 80, 100), "pay": rng.permutation(10_000)[:100]})
+    doubled = pa.concat_tables([table, table.slice(3, 2)])
+    settings = {"k": 5, "seed": 1, "quasi_identifiers": ["age", "pay"]}
+
+    def told(table, **roles):
+        return " ".join(shoal.anonymize(table, **settings, **roles).warnings)
+
+    assert "records 101, 102 repeat a record above" in told(doubled, identifiers=["id"])
+    assert "repeat a record" not in told(table, identifiers=["id"])
+    assert "repeat a record" not in told(doubled, subject="id")
+    with pytest.raises(QuestionError, match="repeat a record above"):
+        told(doubled, identifiers=["id"], strict=True)
+    assert told(doubled, identifiers=["id"], strict=True, accept=DOUBLES)
+
+
+def disk_file(folder, n=2000):
+    rng = np.random.default_rng(11)
+    towns = rng.choice(["Reus", "Valls", "Salou"], n)
+    ages, pays = rng.integers(20, 80, n), rng.permutation(90_000)[:n]
+    lines = [f"{town};{age};{pay}" for town, age, pay in zip(towns, ages, pays, strict=True)]
+    return lines, folder / "people.csv"
+
+
+ON_DISK = {"k": 5, "seed": 1, "quasi_identifiers": ["town", "age", "pay"], "engine": "disk", "missing": "own-value"}
+
+
+@pytest.mark.parametrize(
+    ("stray", "name", "answer"),
+    [
+        ("Valls (2)", "other-forms", {"fields": {"town": {"null_values": ["form:a (9)"]}}}),
+        ("#REF!", "other-forms", {"fields": {"town": {"null_values": ["form:#a!"]}}}),
+    ],
+)
+def test_the_engine_disk_counts_the_forms_of_all_records(stray, name, answer, tmp_path, monkeypatch):
+    monkeypatch.setattr("shoal.engines.blocks.sample.SAMPLE", 100)
+    lines, path = disk_file(tmp_path)
+    path.write_text("\n".join(["town;age;pay", *lines, f"{stray};33;4"]) + "\n")
+    with shoal.anonymize(path, **ON_DISK) as release:
+        told = " ".join(release.warnings)
+
+    assert "'town': 1 of 2,001 records have another form" in told
+    assert "in a sample of 100 of 2,001 for what may be misread in 'age', 'pay'" in told
+    with pytest.raises(QuestionError) as caught:
+        shoal.anonymize(path, strict=True, **ON_DISK)
+    (finding,) = [each for each in caught.value.findings if each.name == name]
+    assert finding.remedies[0].settings == answer["fields"]["town"]
+    with shoal.anonymize(path, reading=answer, **ON_DISK) as release:
+        assert "another form" not in " ".join(release.warnings)
+
+
+def test_headings_and_blank_lines_are_asked_about_by_the_engine_disk_with_answers_that_it_takes(tmp_path):
+    lines, path = disk_file(tmp_path, 300)
+    path.write_text("\n".join(["town;age;pay", *lines[:90], "town;age;pay", *lines[90:]]) + "\n")
+    with pytest.raises(
+        QuestionError, match="records hold the names of columns, in 'town' and 'age' and 'pay'"
+    ) as caught:
+        shoal.anonymize(path, **ON_DISK)
+    with shoal.anonymize(path, reading=caught.value.findings[0].remedies[0].settings, **ON_DISK) as release:
+        assert release.verdict.n_records == 300
+
+    path.write_text("\n".join(["town;age;pay", *lines, ";;"]) + "\n")
+    with pytest.raises(QuestionError, match="1 of 301 records lacks at least half") as caught:
+        shoal.anonymize(path, **ON_DISK)
+    with shoal.anonymize(path, reading=caught.value.findings[0].remedies[0].settings, **ON_DISK) as release:
+        assert release.verdict.n_records == 300
+
+
+def test_codes_are_named_by_their_value_where_an_engine_takes_no_position(tmp_path):
+    lines, path = disk_file(tmp_path, 300)
+    path.write_text("\n".join(["town;age;pay", *lines, *["Reus;-9;7", "Valls;-9;8"] * 9]) + "\n")
+    with pytest.raises(QuestionError) as caught:
+        shoal.anonymize(path, **ON_DISK)
+    (finding,) = caught.value.findings
+
+    assert finding.remedies[0].option == "--missing-codes age=VALUE"
+    with shoal.anonymize(path, columns={"age": {"missing_codes": [-9]}}, **ON_DISK) as release:
+        assert release.verdict.holds
+
+
 def test_a_total_is_asked_about_by_the_engine_disk_too(tmp_path):
     rng = np.random.default_rng(7)
     town = [*rng.choice(["Reus", "Valls"], 60), "Gesamt"]

@@ -191,8 +191,12 @@ def _special(view: ColumnView, found: FieldReading, settings: ColumnSettings) ->
     return tuple(text for text, is_so in told.items() if is_so)
 
 
+_DECIDING = {"kind", "categories", "missing_codes", "fold", "top", "bottom"}
+"""Settings that say how values are read."""
+
+
 def _decided_by(view: ColumnView, own: FieldReading, settings: ColumnSettings) -> DecidedBy:
-    if settings.model_fields_set & {"kind", "categories"} or own.is_typed or _of_all(view):
+    if settings.model_fields_set & _DECIDING or own.is_typed or own.null_values or _of_all(view):
         return "settings"
     is_described = view.description is not None and (view.description.values or view.description.measure is not None)
     return "file" if is_described or view.is_typed else "default"

@@ -39,6 +39,8 @@ class ColumnView:
         What a labelled file calls the column.
     is_typed : bool
         Whether the source gives its columns types, as Parquet and databases do and texts do not.
+    counted : tuple of pyarrow.Array and ndarray, optional
+        The different texts of all records and how often each occurs, where `values` holds some records or none.
     """
 
     name: str
@@ -49,6 +51,7 @@ class ColumnView:
     receipt: Receipt = field(default_factory=Receipt)
     label: str | None = None
     is_typed: bool = False
+    counted: tuple[pa.Array, NDArray[np.int64]] | None = None
 
     @staticmethod
     def of(source: Source, name: str, values: pa.ChunkedArray, show_values: bool = False) -> "ColumnView":
@@ -66,7 +69,7 @@ class ColumnView:
     @property
     def n_records(self) -> int:
         """Records of the table."""
-        return len(self.values)
+        return len(self.values) if self.counted is None else int(self.counted[1].sum())
 
     @property
     def kind(self) -> Kind | None:
@@ -149,7 +152,7 @@ class ColumnView:
     def _counted(self) -> tuple[pa.Array, NDArray[np.int64]]:
         if not self.is_text:
             return pa.array([], pa.string()), np.empty(0, dtype=np.int64)
-        texts, counts = value_counts(self.values)
+        texts, counts = value_counts(self.values) if self.counted is None else self.counted
         return texts.drop_null(), counts[np.asarray(texts.is_valid())]
 
     def share(self, count: float) -> str:

@@ -24,6 +24,11 @@ _SORTS = {
     "labelled-values": ("hold numbers some of which have labels", ""),
     "thousands-as-decimals": ("hold numbers whose points may separate thousands", ""),
     "missing-code": ("have frequent extremes apart from all other values", "Do they mean missing? "),
+    "zeros": ("hold many zeros apart from all other numbers", ""),
+    "two-scales": ("hold numbers of two scales", ""),
+    "repeats-of-identifiers": ("hold numbers that repeat as those of persons do", ""),
+    "mostly-missing": ("have no value in most records", ""),
+    "constant": ("have the same value in all records", ""),
     "published-identifier": ("are to be published unchanged, but look like identifiers", ""),
 }
 """What the columns of a sort of findings have in common, and what is asked."""
@@ -32,12 +37,18 @@ _SHOWN, _WAYS, _LISTED = 3, 3, 12
 _KINDS = {"nominal": "codes", "numeric": "numbers"}
 
 
-def asked(findings: Sequence[Finding], dialect: Dialect) -> str:
-    """Return the questions in the terms of the command line, a job or Python, with their answers."""
+def by_sort(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Return findings of one sort together, in the order of the first of each."""
     sorts: dict[str, list[Finding]] = {}
     for finding in findings:
         sorts.setdefault(finding.name, []).append(finding)
-    told = [_asked(group, dialect) for group in list(sorts.values())[:_SHOWN]]
+    return list(sorts.values())
+
+
+def asked(findings: Sequence[Finding], dialect: Dialect) -> str:
+    """Return the questions in the terms of the command line, a job or Python, with their answers."""
+    sorts = by_sort(findings)
+    told = [_asked(group, dialect) for group in sorts[:_SHOWN]]
     n_more = len(sorts) - _SHOWN
     if n_more > 0:
         told.append(f"There {'is one more question' if n_more == 1 else f'are {n_more} more questions'}.")
@@ -45,13 +56,27 @@ def asked(findings: Sequence[Finding], dialect: Dialect) -> str:
 
 
 def _asked(group: list[Finding], dialect: Dialect) -> str:
+    if len(group) == 1:
+        return f"{group[0].sentence} Settle it by {group[0].ways(dialect)}."
+    return (
+        f"{common(group)} {_SORTS.get(group[0].name, ('', ''))[1]}Settle them by {'; or '.join(ways(group, dialect))}."
+    )
+
+
+def ways(group: Sequence[Finding], dialect: Dialect) -> list[str]:
+    """Return the ways to settle findings of one sort, each in one line."""
+    if len(group) == 1:
+        return [remedy.told(dialect) for remedy in group[0].remedies]
+    return [together(remedies, dialect) for remedies in alternatives(group)]
+
+
+def common(group: Sequence[Finding]) -> str:
+    """Return what was found in one or several columns and why it matters."""
     first = group[0]
     if len(group) == 1:
-        return f"{first.sentence} Settle it by {first.ways(dialect)}."
-    common, question = _SORTS.get(first.name, (f"have the finding {first.name!r}", ""))
-    names = listed([finding.column for finding in group], _LISTED)
-    ways = [together(remedies, dialect) for remedies in alternatives(group)]
-    return f"{len(group)} columns {common}: {names}. {first.why}. {question}Settle them by {'; or '.join(ways)}."
+        return first.sentence
+    what = _SORTS.get(first.name, (f"have the finding {first.name!r}", ""))[0]
+    return f"{len(group)} columns {what}: {listed([finding.column for finding in group], _LISTED)}. {first.why}."
 
 
 def alternatives(group: Sequence[Finding]) -> list[list[Remedy]]:

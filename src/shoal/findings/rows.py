@@ -62,6 +62,8 @@ _RULE = r"^([-=_*~.#]{2,}|\x{2014}+|\x{2500}+)$"
 _NEARLY_ALL = 0.9  # different values per record, where doubles are a surprise
 
 _WHY_TOTALS = "A total is released like the record of a person, and enters the means of others"
+_WHY_HEADINGS = "Headings among the records make columns of numbers text, and are released like the records of persons"
+_WHY_ODD = "Notes and blank lines of a sheet are released like the records of persons"
 
 Load = Callable[[str], pa.ChunkedArray]
 
@@ -127,7 +129,7 @@ def row_findings(
                 names[0],
                 f"{_numbers(headings, receipt)} {'holds' if len(headings) == 1 else 'hold'} names of columns, lines or "
                 "words where the others hold something else",
-                "Headings among the records make columns of numbers text, and are released like the records of persons",
+                _WHY_HEADINGS,
                 _leaving_out(HEADINGS, names[0], headings, receipt),
                 question=True,
             )
@@ -143,7 +145,7 @@ def row_findings(
                 names[0],
                 f"{_numbers(odd, receipt)} {'lacks' if len(odd) == 1 else 'lack'} at least half of the values that "
                 f"nearly all others have, in {looks.n_full} columns",
-                "Notes and blank lines of a sheet are released like the records of persons",
+                _WHY_ODD,
                 _leaving_out(ODD, names[0], odd, receipt),
                 question=True,
             )
@@ -263,6 +265,46 @@ def total_findings(
     return [*found, *(_unnumbered(name, "1 record looks like a total, with the sum of all others") for name in summed)]
 
 
+def heading_findings(counted: Mapping[str, tuple[pa.Array, Labels]], n_records: int) -> list[Finding]:
+    """Return the finding about headings from what is known of columns alone: texts that are the name of a column."""
+    named: dict[str, str] = {}
+    for name, (values, counts) in counted.items():
+        if is_text(value_type(values.type)):
+            is_name = pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(values.cast(pa.string()))), name.strip().lower())
+            is_name = np.asarray(is_name.fill_null(False), dtype=bool)
+            if 0 < counts[is_name].sum() <= max(_FEW, _MANY * n_records):
+                named[name] = str(values.filter(pa.array(is_name))[0].as_py())
+    if len(named) < 2:
+        return []
+    first = next(iter(named))
+    remedies = (
+        Remedy("rows", first, {"skip_where": [f"{as_listed(first)}={as_listed(named[first])}"]}),
+        Remedy("accept", first, {"accept": [f"{first}={HEADINGS}"]}),
+    )
+    what = f"records hold the names of columns, in {' and '.join(map(repr, named))}"
+    return [Finding(HEADINGS, first, what, _WHY_HEADINGS, remedies, question=True)]
+
+
+def empty_findings(names: Sequence[str], load: Load, n_records: int) -> list[Finding]:
+    """Return the finding about records that lack most values, where records have no number."""
+    if n_records < _LEAST_RECORDS:
+        return []
+    looks = _Looks.at(names, load, n_records)
+    empty = looks.mostly_empty()
+    if not len(empty):
+        return []
+    name = next(name for name in names if load(name).is_null().take(pa.array(empty[:1]))[0].as_py())
+    remedies = (
+        Remedy("rows", name, {"skip_where": [f"{as_listed(name)}="]}),
+        Remedy("accept", name, {"accept": [f"{name}={ODD}"]}),
+    )
+    what = (
+        f"{len(empty):,} of {n_records:,} records {'lacks' if len(empty) == 1 else 'lack'} at least half of the values "
+        f"that nearly all others have, in {looks.n_full} columns"
+    )
+    return [Finding(ODD, name, what, _WHY_ODD, remedies, question=True)]
+
+
 def _unnumbered(name: str, what: str) -> Finding:
     remedies = (
         Remedy("rows", name, {"skip_where": [f"{as_listed(name)}={HIDDEN}"]}),
@@ -271,7 +313,30 @@ def _unnumbered(name: str, what: str) -> Finding:
     return Finding(TOTALS, name, what, _WHY_TOTALS, remedies, question=True)
 
 
-def double_findings(names: Sequence[str], load: Load, codes: Labels, variety: float, receipt: Receipt) -> list[Finding]:
+def table_doubles(table: Table) -> list[Finding]:
+    """Return the finding about records that are in a table twice, after a look at how many values each column has."""
+    most, told_apart = 0.0, None
+    for name in table.names:
+        if natural_kind(table.types.field(name).type) is None:
+            continue
+        values = one_missing(decoded(table.column(name)))
+        if pa.types.is_null(values.type):
+            continue
+        n_present = len(values) - values.null_count
+        n_different = pc.count_distinct(values, mode="only_valid").as_py()
+        if n_different == len(values):
+            return []
+        if n_present and n_different / n_present > most:
+            most, told_apart = n_different / n_present, name
+    if told_apart is None or most < _NEARLY_ALL:
+        return []
+    codes = class_ids(table.load([told_apart]))
+    return double_findings(table.names, table.column, codes, most, table.receipt, table.origin is None)
+
+
+def double_findings(
+    names: Sequence[str], load: Load, codes: Labels, variety: float, receipt: Receipt, has_order: bool = True
+) -> list[Finding]:
     """Return the finding about records that are in a table twice, though a column tells nearly all of them apart.
 
     `codes` are those of the column with most different values, and `variety` their number per record.
@@ -285,15 +350,14 @@ def double_findings(names: Sequence[str], load: Load, codes: Labels, variety: fl
     later = np.sort(np.delete(repeated, first))
     if not len(later):
         return []
-    return [
-        Finding(
-            DOUBLES,
-            names[0],
-            f"{_numbers(later, receipt)} {'repeats' if len(later) == 1 else 'repeat'} a record above in every column",
-            "A person who is in the table twice counts as two, and hides among fewer persons than k",
-            _leaving_out(DOUBLES, names[0], later, receipt),
-        )
-    ]
+    found = Finding(
+        DOUBLES,
+        names[0],
+        f"{_numbers(later, receipt)} {'repeats' if len(later) == 1 else 'repeat'} a record above in every column",
+        "A person who is in the table twice counts as two, and hides among fewer persons than k",
+        _leaving_out(DOUBLES, names[0], later, receipt),
+    )
+    return [found if has_order else _without_numbers(found)]
 
 
 def _totals(

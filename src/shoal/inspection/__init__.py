@@ -18,6 +18,7 @@ from shoal.findings import ColumnView, Finding, Remedy, findings_of
 from shoal.findings.column_receipt import ColumnReceipt, receipt_of
 from shoal.findings.finding import HIDDEN
 from shoal.findings.metadata import described_kind, without_declared
+from shoal.findings.questions import by_sort, common, ways
 from shoal.findings.roles import Proposal, finding_of, propose
 from shoal.findings.rows import OF_RECORDS, double_findings, record_findings
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
@@ -372,7 +373,7 @@ def inspect(
             progress(len(found), len(source.names))
     if found and varied[1] is not None:
         doubles = double_findings(
-            source.names, lambda name: source.load([name])[name], varied[1], varied[0], source.receipt
+            source.names, source.column, varied[1], varied[0], source.receipt, source.origin is None
         )
         found[0] = replace(found[0], findings=(*found[0].findings, *doubles))
     combinations, complete = revealing({name: codes for name, (_, codes) in kept.items()})
@@ -411,10 +412,11 @@ def _with_role(findings: list[Finding], about_role: Finding | None) -> list[Find
     is_explained = any(finding.name == "near-unique-text" for finding in findings)
     if about_role is None or (is_explained and about_role.name == "identifier"):
         return findings
-    left = [finding for finding in findings if not finding.question and finding.name != "repeats-of-identifiers"]
+    left = [finding for finding in findings if not finding.question and finding.name not in _OF_AMOUNTS]
     return [about_role, *left]
 
 
+_OF_AMOUNTS = {"repeats-of-identifiers", "perhaps-codes", "outliers"}
 _MISREAD = {"mixed-types", "numbers-as-text", "numbers-with-unit", "dates-as-text"}
 
 
@@ -545,9 +547,11 @@ def _findings(inspection: Inspection) -> list[str]:
     for title, group in (("To settle before a release", asked), ("Worth a look", noted)):
         if group:
             lines.append(f"{title}:")
-        for finding in group:
-            lines += [f"  {printable(finding.sentence)}  [{finding.name}]"]
-            lines += [f"      {printable(remedy.option)}" for remedy in finding.remedies]
+        for sort in by_sort(group):
+            lines += [f"  {printable(common(sort))}  [{sort[0].name}]"]
+            if len(sort) > 1:
+                lines += [f"    {printable(finding.column)}: {printable(finding.what)}" for finding in sort]
+            lines += [f"      {printable(way)}" for way in ways(sort, "option")]
         if group:
             lines.append("")
     return lines

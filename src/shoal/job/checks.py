@@ -20,10 +20,11 @@ from shoal.constraints.ncp_cells import check_objective
 from shoal.constraints.steering import check_steering, check_values
 from shoal.errors import ParameterError, SchemaError
 from shoal.findings import ColumnView, Finding, ask, check_accepted, findings_of
+from shoal.findings.finding import Remedy
 from shoal.findings.metadata import described_schema
 from shoal.findings.numbers import codes_at
 from shoal.findings.roles import published_identifier
-from shoal.findings.rows import HEADINGS, record_findings
+from shoal.findings.rows import HEADINGS, record_findings, table_doubles
 from shoal.job import Job
 from shoal.job.engine_facts import ENGINES, LIMITED
 from shoal.models.table_columns import check_models
@@ -82,6 +83,10 @@ def prepared(job: Job, table: Table) -> Prepared:
     views = column_views(schema, original, table)
     unchanged = published_unchanged(schema, table.load)
     findings = [*of_records, *column_findings(schema, views), *role_findings(schema, unchanged, job.k)]
+    beside = {c.name: ColumnView.of(table, c.name, table.column(c.name)) for c in schema.having(Role.CONFIDENTIAL)}
+    findings += confidential_findings(schema, beside, job)
+    if schema.roles.counted is None:  # else a person counts once, however often
+        findings += table_doubles(table)
     ask(findings, job.accept, job.strict)
     return Prepared(schema, original, weights, findings, views, unchanged)
 
@@ -257,6 +262,37 @@ def column_findings(schema: Schema, views: Mapping[str, ColumnView]) -> list[Fin
         found += about
     return found
 
+
+def confidential_findings(schema: Schema, views: Mapping[str, ColumnView], job: Job) -> list[Finding]:
+    """Return the findings about confidential columns that may be misread: questions only where a model counts on them.
+
+    They are published unchanged, so that nothing is averaged; but a model compares and counts their values.
+    """
+    modelled = {model.column for model in job.models} | set(job.steer)
+    found = []
+    for name, view in views.items():
+        column = schema[name]
+        is_used = name in modelled
+        why = _COUNTED if is_used else "It is published as it was read"
+        for finding in findings_of(view):
+            if finding.name not in _OF_CONFIDENTIAL or _is_settled(finding, column):
+                continue
+            accept = Remedy("accept", name, {"accept": [f"{name}={finding.name}"]})
+            taken = tuple(remedy for remedy in finding.remedies if remedy.place in ("field", "rows"))
+            found.append(replace(finding, why=why, remedies=(*taken, accept), question=finding.question and is_used))
+    return found
+
+
+_COUNTED = (
+    "A model refers to it, and compares and counts its values as they were read: what says the same in two ways counts "
+    "as two"
+)
+
+_OF_CONFIDENTIAL = (
+    *("mixed-types", "numbers-as-text", "numbers-with-unit", "dates-as-text", "two-forms", "other-forms"),
+    *("spelling-variants", "thousands-as-decimals", "two-scales", "missing-code", "outliers"),
+)
+"""Findings that matter where nothing is averaged."""
 
 _OF_ZEROS = ("zeros", "missing-code")
 """Findings that zeros which are kept apart may give rise to."""

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from shoal.columns.equivalence import value_codes, value_counts
 from shoal.columns.schema import Role, Schema
+from shoal.findings.questions import by_sort, common
 from shoal.job import Job
 from shoal.measures.linked import Histories
 from shoal.output.report.sentences import persons_without_records, rest_in_words
@@ -38,7 +39,7 @@ def warnings_of(release: "Release") -> list[str]:
         f"Column {name!r} has the same value in all records: it does not affect distances."
         for name in release.space.constant
     ]
-    found += [finding.sentence for finding in release.findings if finding.name != "constant"]
+    found += list(map(common, by_sort(finding for finding in release.findings if finding.name != "constant")))
     found += [one.sentence for one in release.contributions if one.is_telling]
     found += [
         f"The step of column {column.name!r} is as fine as its values: ends of its intervals may be values that fewer "

@@ -16,18 +16,19 @@ import pyarrow as pa
 from shoal.arrays import as_cell_size
 from shoal.columns.distribution import Distributions
 from shoal.columns.prepare import refuse_missing, refuse_without_effect
-from shoal.columns.schema import Schema
+from shoal.columns.schema import Column, Kind, Role, Schema, is_text
 from shoal.constraints.strata import refuse_small_strata, strata_in_words
 from shoal.engines.blocks.block_records import carried, plain_schema, travelling
 from shoal.engines.blocks.forest import Forest, join_neighbours
+from shoal.engines.blocks.limits import taken_in_blocks
 from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.statistics import Statistics, Strata
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, listed
 from shoal.findings import ColumnView, Finding, ask
 from shoal.findings.column_receipt import ColumnReceipt, receipts_of
-from shoal.findings.rows import total_findings
+from shoal.findings.rows import empty_findings, heading_findings, total_findings
 from shoal.job import Job
-from shoal.job.checks import column_findings, column_views, role_findings, survey_weights
+from shoal.job.checks import column_findings, column_views, confidential_findings, role_findings, survey_weights
 from shoal.measures.recount import Verdict
 from shoal.measures.unchanged import nearly_identifying
 from shoal.models.table_columns import refuse_impossible_in_whole
@@ -106,7 +107,10 @@ class Blueprint:
         Leaves of the first forest whose records are nearly all equal, and the number of parts that each is split into;
         their leaves follow those of the forest.
     findings : tuple of Finding
-        What was found about columns in the sample; accepted, or in no need of an answer.
+        What was found, about texts in all records and about numbers in the sample; accepted, or in no need of an
+        answer.
+    notes : tuple of str
+        What was looked for in the sample alone.
     receipts : tuple of ColumnReceipt
         How each column was read; different values are not counted.
     """
@@ -123,6 +127,7 @@ class Blueprint:
     forests: tuple[Forest, ...]
     findings: tuple[Finding, ...]
     receipts: tuple[ColumnReceipt, ...]
+    notes: tuple[str, ...] = ()
     scattered: dict[int, int] = field(default_factory=dict)
 
     @staticmethod
@@ -150,13 +155,11 @@ class Blueprint:
         schema = statistics.settled(plain_schema(schema))
         strata = Strata.of(statistics)
         refuse_small_strata(strata.sizes, strata_in_words(schema), job.k)
-        views = column_views(schema, sample.repeated(), source)
-        findings = column_findings(schema, views)
-        findings += role_findings(schema, statistics.unchanged, job.k)
-        totals = statistics.with_grand_total(schema)
-        findings += total_findings(statistics.distributions(schema), statistics.n_records, totals)
-        ask(findings, job.accept, job.strict)
         whole = statistics.distributions(schema)
+        records = sample.repeated()
+        views = {name: _of_all(view, whole) for name, view in column_views(schema, records, source).items()}
+        findings = _findings(job, schema, statistics, whole, views, records, source)
+        ask(findings, job.accept, job.strict)
         refuse_impossible_in_whole(job.models, schema, whole, statistics.n_records)
         space = statistics.space(schema, job.scaling)
         size = block_size(sum(axis.n_dims for axis in space.axes), job.k, statistics.bytes_of_record)
@@ -178,6 +181,7 @@ class Blueprint:
             forests=forests,
             findings=tuple(findings),
             receipts=tuple(_receipts(job, schema, views, statistics, source)),
+            notes=_not_seen(schema, statistics.n_records, records.num_rows),
         )
 
     def described(self, verdict: Verdict) -> Verdict:
@@ -250,6 +254,62 @@ class Blueprint:
     def scattering(self, leaf: int, n_parts: int) -> "Blueprint":
         """Return the blueprint with a leaf of equal records split into parts, whose leaves are the last ones."""
         return replace(self, scattered={**self.scattered, leaf: n_parts})
+
+
+def _of_all(view: ColumnView, whole: Distributions) -> ColumnView:
+    """Return a view with the texts of all records, where these were counted."""
+    if not view.is_text or view.name not in whole:
+        return view
+    values, counts = whole[view.name]
+    return replace(view, counted=(values, counts))
+
+
+def _findings(
+    job: Job,
+    schema: Schema,
+    statistics: Statistics,
+    whole: Distributions,
+    views: Mapping[str, ColumnView],
+    records: pa.Table,
+    source: Source | None,
+) -> list[Finding]:
+    """Return what was found, with remedies that blocks take; `records` are those of the sample."""
+    confidential = {column.name: _view_of_counts(column, whole, source) for column in schema.having(Role.CONFIDENTIAL)}
+    totals = statistics.with_grand_total(schema)
+    found = [
+        *heading_findings(whole, statistics.n_records),
+        *total_findings(whole, statistics.n_records, totals),
+        *empty_findings(schema.quasi_names, lambda name: records[name], records.num_rows),
+        *column_findings(schema, views),
+        *role_findings(schema, statistics.unchanged, job.k),
+        *confidential_findings(schema, confidential, job),
+    ]
+    return list(map(taken_in_blocks, found))
+
+
+def _view_of_counts(column: Column, whole: Distributions, source: Source | None) -> ColumnView:
+    values, counts = whole[column.name]
+    if not is_text(values.type):
+        values = values.take(pa.array(np.repeat(np.arange(len(values)), np.minimum(counts, _MOST_REPEATED))))
+    view = ColumnView(column.name, pa.chunked_array([values]), is_typed=True)
+    view = view if source is None else ColumnView.of(source, column.name, view.values)
+    return _of_all(view, whole)
+
+
+_MOST_REPEATED = 1000
+"""How often a number of a confidential column is repeated where it is looked at."""
+
+
+def _not_seen(schema: Schema, n_records: int, n_sampled: int) -> tuple[str, ...]:
+    """Return what a release in blocks does not look for in all records."""
+    if n_sampled == n_records:
+        return ()
+    names = [column.name for column in schema.quasi if column.kind in (Kind.NUMERIC, Kind.DATE)]
+    about = f"what may be misread in {listed(names)}, and " if names else ""
+    return (
+        f"The records were looked through in a sample of {n_sampled:,} of {n_records:,} for {about}records that lack "
+        "most values. What only a few records have may be missed there; `shoal inspect` looks at all of them.",
+    )
 
 
 def _receipts(

@@ -4,13 +4,15 @@ An engine checks a job against it before it reads a record.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from shoal.columns.aggregates import AGGREGATES
-from shoal.columns.schema import Role, Schema
+from shoal.columns.schema import POSITIONS, Role, Schema
 from shoal.engines.blocks.block_records import check_column_names
+from shoal.findings.finding import HIDDEN, Finding, Remedy
 from shoal.job import Job
 from shoal.job.checks import check_job, check_late, check_memory
 from shoal.job.engine_facts import beyond
@@ -95,6 +97,21 @@ LIMITS = (
 )
 """Everything that is refused; `shoal.output.destination` says where a release can go. What is added to a job without
 being in this list must work in blocks."""
+
+
+def taken_in_blocks(finding: Finding) -> Finding:
+    """Return a finding with the remedies that blocks take: codes by their value, not by their position."""
+    remedies = tuple(_by_value(remedy) for remedy in finding.remedies if not _REFUSED.intersection(remedy.settings))
+    accept = Remedy("accept", finding.column, {"accept": [f"{finding.column}={finding.name}"]})
+    return replace(finding, remedies=remedies or (accept,))
+
+
+_REFUSED = {"fold", "household", "skip_rows"}
+
+
+def _by_value(remedy: Remedy) -> Remedy:
+    codes = [HIDDEN if code in POSITIONS else code for code in remedy.settings.get("missing_codes", ())]
+    return replace(remedy, settings={**remedy.settings, "missing_codes": codes}) if codes else remedy
 
 
 def check_limits(job: Job, schema: Schema, engine: str) -> None:

@@ -168,7 +168,7 @@ def release_in_blocks(blueprint: Blueprint, parts: Sequence[MeasuredCells], reco
     measures = BlockMeasures(blueprint, parts, lambda: records.verdict)
     try:
         release = Release(blueprint.job, blueprint.schema, blueprint.space, blueprint.findings, measures, records)
-        return replace(release, receipts=blueprint.receipts).reviewed()
+        return replace(release, receipts=blueprint.receipts, notes=blueprint.notes).reviewed()
     except BaseException:
         records.close()
         raise
