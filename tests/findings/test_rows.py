@@ -206,6 +206,21 @@ def test_clean_tables_have_no_such_records():
     assert [number for number, table in enumerate(clean_tables()) if rows_of(table)] == []
 
 
+def test_headings_of_groups_are_found_however_many_there_are(tmp_path):
+    rng = np.random.default_rng(12)
+    lines = ["name;age;pay"]
+    for group in range(6):
+        lines += [
+            f"Group {group};;",
+            *(f"P{group}{i};{rng.integers(18, 66)};{rng.integers(900, 6000)}" for i in range(30)),
+        ]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    (found,) = rows_of(read(tmp_path / "people.csv").arrow)
+
+    assert (found.name, found.question) == (ODD, True)
+    assert found.remedies[0].settings == {"skip_rows": "1,32,63,94,125,156"}
+
+
 def test_unanswered_questionnaires_are_not_notes():
     rng = np.random.default_rng(5)
     silent = rng.random(300) < 0.06

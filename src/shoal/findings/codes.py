@@ -58,7 +58,8 @@ def perhaps_codes(view: ColumnView) -> Finding | None:
     grid = next((grid for grid in _GRIDS if np.abs(values * grid - np.rint(values * grid)).max() < 1e-6), None)
     below = np.cumsum(counts) / counts.sum()
     bulk = np.rint(values[np.searchsorted(below, _BULK[0]) : np.searchsorted(below, _BULK[1]) + 1] * (grid or 1))
-    if grid is None or len(bulk) < 3:
+    is_whole = values == np.rint(values)
+    if grid is None or len(bulk) < 3 or (grid > 1 and is_whole.sum() > len(values) / 2):
         return None
     steps = np.diff(bulk)
     share = 1 - len(bulk) / (np.ptp(bulk) + 1)

@@ -283,8 +283,8 @@ def two_scales(view: ColumnView) -> Finding | None:
     """Find numbers in two masses, one of which is 10, 100 or 1000 times the other, as metres and centimetres are."""
     if view.kind is not Kind.NUMERIC or len(view.numbers) < _LEAST_RECORDS or view.numbers.min() < 0:
         return None
-    if (of_years := _years(view)) is not None:
-        return of_years
+    if (found := _years(view) or _shares_and_percent(view)) is not None:
+        return found
     is_any = view.different[0] > 0
     logs, counts = np.log10(view.different[0][is_any]), view.different[1][is_any]
     if len(logs) < 2 * _LEAST_REST:
@@ -337,6 +337,28 @@ def _years(view: ColumnView) -> Finding | None:
 
 
 _LEAST_YEARS = 3
+
+
+def _shares_and_percent(view: ColumnView) -> Finding | None:
+    """Return what was found if some numbers are shares below 1, and all others whole numbers up to 100."""
+    values, counts = view.different
+    is_share = (values < 1) & (values > 0)
+    is_whole = (values == np.rint(values)) & (values <= 100)
+    n_shares, n_percent = int(counts[is_share].sum()), int(counts[is_whole & (values > 1)].sum())
+    if not (is_share | is_whole).all() or min(n_shares, n_percent) < max(_LEAST_REST, 0.02 * len(view.numbers)):
+        return None
+    if is_share.sum() < _LEAST_WITH_POINT:
+        return None  # halves and quarters
+    return Finding(
+        "two-scales",
+        view.name,
+        f"{n_shares:,} of {view.n_records:,} records hold a number below 1 with decimals, and {n_percent:,} a whole "
+        "number up to 100",
+        "Shares and percent would be averaged with one another. Write all of them in the same way, or say that they "
+        "are right",
+        (Remedy("accept", view.name, {"accept": [f"{view.name}=two-scales"]}),),
+        question=True,
+    )
 
 
 def repeats_of_identifiers(view: ColumnView) -> Finding | None:

@@ -169,6 +169,7 @@ class _Looks:
         self.heads = np.zeros(self.n_records, dtype=np.int32)
         """The number of columns in which a record lacks a value that nearly all have, or has that of a heading."""
         self.n_heads = 0
+        self.has_first_text = np.zeros(self.n_records, dtype=bool)
 
     @staticmethod
     def at(names: Iterable[str], load: Load, n_records: int) -> "_Looks":
@@ -183,6 +184,8 @@ class _Looks:
         if _is_number(values.type):
             self.numeric.append(name)
         if is_text(value_type(values.type)):
+            if self.first_text is None and not self.n_full and not self.numeric:
+                self.has_first_text = np.asarray(one_missing(decoded(values)).is_valid())
             self.first_text = self.first_text or name
             for found, pattern in ((self.labelled, LABEL), (self.short, _SHORT)):
                 if len(places := _labels(values, pattern)):
@@ -210,9 +213,13 @@ class _Looks:
             self.heads += np.append(found, False)[codes]
 
     def mostly_empty(self) -> Labels:
-        """Return the few records that lack half of what nearly all others have."""
+        """Return the few records that lack half of what nearly all others have, or more with a first text alone."""
         found = np.flatnonzero(self.lacking >= max(2, self.n_full / 2))
-        return found if len(found) <= _few(self.n_records) else found[:0]
+        if len(found) <= _few(self.n_records):
+            return found
+        # The heading of a group has a text in the first column, and nothing else.
+        alone = np.flatnonzero((self.lacking >= max(2, self.n_full - 1)) & self.has_first_text)
+        return alone if len(alone) <= _MANY * self.n_records else found[:0]
 
     def headings(self) -> Labels:
         """Return the records that have what a heading has in half of the columns where any record has it."""

@@ -19,7 +19,10 @@ _WHY = "Texts that mean the same count as different ones, so records that are al
 
 _RUNS = r"^9([^9a]+9)+$"
 _TIMES = r"^([0-9]+) ?[xXhH\x{D7}] ?([0-9]+)$"  # 90x120, 12h30
-_PAIR = r"^9 ?[/x] ?9$"  # 1/2, 120/80, 90x120
+_PAIR = r"^9 ?[/x] ?9$|^9([,;/|&] ?9){2,}$"  # 1/2, 120/80, 90x120, and answers such as 1,3,5
+_SIGNED = "^9[-+]$"  # 2- and 3+
+_MONTHS = "jan|feb|m[a\u00e4]r|mrz|apr|ma[iy]|jun|jul|aug|sep|o[kc]t|nov|de[zc]|janv|f\u00e9v|avr|juin|juil|ao\u00fb"
+_OF_SHEET = rf"(?i)^[0-9]{{1,2}}[-. ]{{1,2}}({_MONTHS})\.?$|^({_MONTHS})\.?[- ][0-9]{{2}}$"  # 09. Jan, Sep-10
 _NUMBER = r"^-?9([.,]9)?$"
 
 _SAME = tuple(
@@ -40,7 +43,8 @@ def two_forms(view: ColumnView) -> Finding | None:
     """Find texts of two sorts: words and numbers, 12:30 and 12.30, 120/80 among numbers, yes and y."""
     if len(view.texts) < 2 or view.n_present < _LEAST_RECORDS:
         return None
-    return _words_and_numbers(view) or _other_marks(view) or _pairs(view) or _synonyms(view)
+    looks = (_words_and_numbers, _other_marks, _pairs, _signs, _days_of_sheets, _synonyms)
+    return next((found for look in looks if (found := look(view)) is not None), None)
 
 
 def _words_and_numbers(view: ColumnView) -> Finding | None:
@@ -84,6 +88,29 @@ def _pairs(view: ColumnView) -> Finding | None:
         return None
     what = f"{n_numbers:,} of {view.n_records:,} records hold a number, and {n_pairs:,} two of them or a fraction"
     return _finding(view, what, as_missing(view, Covered.of(view, pa.array(~is_pair)), {}))
+
+
+def _signs(view: ColumnView) -> Finding | None:
+    """Return what was found if some numbers have a sign after them; the last of some classes may have one, as in 5+."""
+    is_signed, is_number = _fits(view, _SIGNED), _fits(view, _NUMBER)
+    n_signed, n_numbers = _n_records(view, is_signed), _n_records(view, is_number)
+    if is_signed.sum() < 2 or n_numbers < _MOST * view.n_present:
+        return None
+    return _finding(
+        view, f"{n_numbers:,} of {view.n_records:,} records hold a number, and {n_signed:,} one with a sign", ()
+    )
+
+
+def _days_of_sheets(view: ColumnView) -> Finding | None:
+    """Return what was found if some texts are a day and a month, which a sheet makes of 9-1 and of SEP10."""
+    is_day = np.asarray(pc.match_substring_regex(view.trimmed, _OF_SHEET), dtype=bool)
+    n_days = _n_records(view, is_day)
+    if not 0 < n_days < _MOST * view.n_present:
+        return None
+    what = f"{n_days:,} of {view.n_records:,} records hold a day and a month, or a month and a year, unlike the others"
+    why = "A sheet makes a date of what looks like one, such as 9-10. Write them as they were, in cells of texts"
+    remedies = as_missing(view, Covered.of(view, pa.array(~is_day)), {})
+    return Finding("two-forms", view.name, what, why, (*remedies, as_category(view)))
 
 
 def _synonyms(view: ColumnView) -> Finding | None:
