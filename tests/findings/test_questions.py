@@ -122,6 +122,50 @@ def test_the_job_of_inspect_answers_them_too(tmp_path, monkeypatch):
     assert shoal.run(job).verdict.holds
 
 
+def rents(rng, n):
+    return np.where(np.arange(n) % 3 == 0, 0, 90 + rng.lognormal(6, 0.9, n)).round()
+
+
+NOTES = {
+    "perhaps-codes": ("part", lambda rng: rng.integers(1, 13, 300), "--kind part=nominal"),
+    "outliers": ("age", lambda rng: [*rng.integers(18, 90, 299), 1999], "--accept age=outliers"),
+    "two-forms": ("smoker", lambda rng: rng.choice(["yes", "no", "1", "0"], 300), "--kind smoker=nominal"),
+    "spelling-variants": ("town", lambda rng: rng.choice(["Reus", "reus", "Flix"], 300), "--fold town"),
+    "zeros": ("rent", lambda rng: rents(rng, 300), "--keep-zeros rent"),
+    "other-forms": ("town", lambda rng: [*rng.choice(["Reus", "Flix"], 299), "53111"], "--null-values town=form:9"),
+}
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_strictly_every_note_stops_the_command_and_its_answer_lets_it_through(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    column, values, answer = NOTES[name]
+    rng = np.random.default_rng(6)
+    texts = [f"{value};{pay}" for value, pay in zip(values(rng), rng.integers(1000, 90_000, 300), strict=True)]
+    (tmp_path / "people.csv").write_text("\n".join([f"{column};pay", *texts]) + "\n")
+    command = f"anonymize people.csv -k 5 --quasi-identifiers {column},pay -o r.csv --missing own-value"
+
+    def run(*more):
+        return CliRunner().invoke(cli.main, [*command.split(), "--force", *more])
+
+    assert run().exit_code == 0
+    asked = run("--strict")
+    assert asked.exit_code == 2
+    assert f"Column '{column}'" in asked.output
+    assert answer in asked.output
+    assert run("--strict", *answer.split()).exit_code == 0
+    assert run("--strict", "--accept", name).exit_code == 0
+
+
+def test_a_job_stays_strict(tmp_path):
+    table = pa.table({"part": [1 + i % 12 for i in range(300)]})
+    job = shoal.job.Job.of(k=5, roles={"quasi_identifiers": ["part"]}, strict=True)
+
+    assert shoal.job.Job.from_toml(job.to_toml()).strict
+    with pytest.raises(QuestionError, match="part"):
+        shoal.run(job, table)
+
+
 def test_clean_files_need_no_answer(tmp_path):
     rng = np.random.default_rng(3)
     table = pa.table(

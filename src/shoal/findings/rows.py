@@ -187,19 +187,20 @@ class _Looks:
             if self.first_text is None and not self.n_full and not self.numeric:
                 self.has_first_text = np.asarray(one_missing(decoded(values)).is_valid())
             self.first_text = self.first_text or name
+            texts, codes = _listed(values)
             for found, pattern in ((self.labelled, LABEL), (self.short, _SHORT)):
-                if len(places := _labels(values, pattern)):
-                    found[name] = places
-            self._add_heads(name, values)
+                is_label = np.asarray(pc.match_substring_regex(texts, pattern), dtype=bool)
+                if is_label.any():
+                    found[name] = np.flatnonzero(np.append(is_label, False)[codes])
+            self._add_heads(name, texts, codes)
         values = one_missing(decoded(values))
         if values.null_count <= (1 - _FULL) * self.n_records:
             self.n_full += 1
             self.lacking += np.asarray(values.is_null()) if values.null_count else 0
 
-    def _add_heads(self, name: str, values: pa.ChunkedArray) -> None:
+    def _add_heads(self, name: str, texts: pa.Array, codes: Labels) -> None:
         """Count the records with the name of the column, a line, or a word where all others have numbers."""
         heads = pa.array([name.strip().lower()])
-        texts, codes = _listed(values)
         trimmed = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
         is_head = pc.or_(pc.is_in(trimmed, value_set=heads), pc.match_substring_regex(trimmed, _RULE))
         counts = np.bincount(codes, minlength=len(texts) + 1)[: len(texts)]
@@ -208,8 +209,8 @@ class _Looks:
         if counts[is_number].sum() >= _NUMBERS * counts.sum():
             is_word = pc.match_substring_regex(trimmed, r"^[^0-9]*\pL{2}[^0-9]*$")
             found |= np.asarray(is_word, dtype=bool) & ~says_missing(trimmed)
-        if counts[found].sum() <= max(_FEW, _MANY * self.n_records):
-            self.n_heads += int(found.any())
+        if 0 < counts[found].sum() <= max(_FEW, _MANY * self.n_records):
+            self.n_heads += 1
             self.heads += np.append(found, False)[codes]
 
     def mostly_empty(self) -> Labels:
@@ -265,7 +266,7 @@ def total_findings(
     """
     found = []
     for name, (values, counts) in counted.items():
-        n_labelled = int(counts[_labels(pa.chunked_array([values]))].sum())
+        n_labelled = int(counts[_are_labels(values)].sum()) if is_text(value_type(values.type)) else 0
         if 0 < n_labelled <= _few(n_records):
             looks = "1 record looks like a total" if n_labelled == 1 else f"{n_labelled:,} records look like totals"
             found.append(_unnumbered(name, f"{looks}, with a word for a total"))
@@ -441,15 +442,9 @@ def _listed(values: pa.ChunkedArray) -> tuple[pa.Array, Labels]:
     return listed, np.concatenate([np.empty(0, np.int64), *codes])
 
 
-def _labels(values: pa.ChunkedArray, pattern: str = LABEL) -> Labels:
-    """Return the records that have a word for a total."""
-    if not is_text(value_type(values.type)):
-        return np.empty(0, dtype=np.int64)
-    if pa.types.is_dictionary(values.type):
-        listed, codes = _listed(values)
-        is_label = np.append(np.asarray(pc.match_substring_regex(listed, pattern).fill_null(False)), False)
-        return np.flatnonzero(is_label[codes]) if is_label.any() else np.empty(0, dtype=np.int64)
-    return np.flatnonzero(np.asarray(pc.fill_null(pc.match_substring_regex(values, pattern), False)))
+def _are_labels(texts: pa.Array) -> NDArray[np.bool_]:
+    """Return which texts are a word for a total."""
+    return np.asarray(pc.fill_null(pc.match_substring_regex(texts, LABEL), False), dtype=bool)
 
 
 def _sums(numbers: Vector, hinted: Labels) -> Labels:

@@ -43,30 +43,30 @@ def two_forms(view: ColumnView) -> Finding | None:
     """Find texts of two sorts: words and numbers, 12:30 and 12.30, 120/80 among numbers, yes and y."""
     if len(view.texts) < 2 or view.n_present < _LEAST_RECORDS:
         return None
+    forms = _forms(view)
     looks = (_words_and_numbers, _other_marks, _pairs, _signs, _days_of_sheets, _synonyms)
-    return next((found for look in looks if (found := look(view)) is not None), None)
+    return next((found for look in looks if (found := look(view, forms)) is not None), None)
 
 
-def _words_and_numbers(view: ColumnView) -> Finding | None:
+def _words_and_numbers(view: ColumnView, forms: pa.Array) -> Finding | None:
     if len(view.texts) > _FEW:
         return None
-    is_number = _fits(view, _NUMBER)
-    is_word = _fits(view, r"^a( a)*$") & ~say_missing(view)
+    is_number = _fits(forms, _NUMBER)
+    is_word = _fits(forms, r"^a( a)*$") & ~say_missing(view)
     n_numbers, n_words = _n_records(view, is_number), _n_records(view, is_word)
     if min(n_numbers, n_words) < _SOME * view.n_present:
         return None
     return _finding(view, f"{n_words:,} of {view.n_records:,} records hold a word, and {n_numbers:,} a number", ())
 
 
-def _other_marks(view: ColumnView) -> Finding | None:
+def _other_marks(view: ColumnView, forms: pa.Array) -> Finding | None:
     """Return what was found if the same number of runs of digits has different marks between them."""
-    found = _forms(view)
-    forms = pc.unique(found)
-    if len(forms) > _FEW:
+    different = pc.unique(forms)
+    if len(different) > _FEW:
         return None
-    counts = np.bincount(np.asarray(pc.index_in(found, value_set=forms)), view.text_counts).astype(np.int64)
+    counts = np.bincount(np.asarray(pc.index_in(forms, value_set=different)), view.text_counts).astype(np.int64)
     of_runs: dict[int, dict[str, int]] = {}
-    for form, count in zip(forms.to_pylist(), counts.tolist(), strict=True):
+    for form, count in zip(different.to_pylist(), counts.tolist(), strict=True):
         if re.match(_RUNS, form):
             of_runs.setdefault(form.count("9"), {})[form] = count
     for counted in of_runs.values():
@@ -74,15 +74,15 @@ def _other_marks(view: ColumnView) -> Finding | None:
             continue
         usual = max(counted, key=lambda form: counted[form])
         others = [form for form in counted if form != usual]
-        odd = np.asarray(pc.is_in(found, value_set=pa.array(others)), dtype=bool)
+        odd = np.asarray(pc.is_in(forms, value_set=pa.array(others)), dtype=bool)
         told = ", ".join(f"{counted[form]:,} {form!r}" for form in others)
         what = f"{counted[usual]:,} of {view.n_records:,} records hold the form {usual!r}, and {told} (9: digits)"
         return _finding(view, what, as_missing(view, Covered.of(view, pa.array(~odd)), {}))
     return None
 
 
-def _pairs(view: ColumnView) -> Finding | None:
-    is_pair, is_number = _fits(view, _PAIR), _fits(view, _NUMBER)
+def _pairs(view: ColumnView, forms: pa.Array) -> Finding | None:
+    is_pair, is_number = _fits(forms, _PAIR), _fits(forms, _NUMBER)
     n_pairs, n_numbers = _n_records(view, is_pair), _n_records(view, is_number)
     if not n_pairs or n_numbers < _MOST * view.n_present:
         return None
@@ -90,9 +90,9 @@ def _pairs(view: ColumnView) -> Finding | None:
     return _finding(view, what, as_missing(view, Covered.of(view, pa.array(~is_pair)), {}))
 
 
-def _signs(view: ColumnView) -> Finding | None:
+def _signs(view: ColumnView, forms: pa.Array) -> Finding | None:
     """Return what was found if some numbers have a sign after them; the last of some classes may have one, as in 5+."""
-    is_signed, is_number = _fits(view, _SIGNED), _fits(view, _NUMBER)
+    is_signed, is_number = _fits(forms, _SIGNED), _fits(forms, _NUMBER)
     n_signed, n_numbers = _n_records(view, is_signed), _n_records(view, is_number)
     if is_signed.sum() < 2 or n_numbers < _MOST * view.n_present:
         return None
@@ -101,7 +101,7 @@ def _signs(view: ColumnView) -> Finding | None:
     )
 
 
-def _days_of_sheets(view: ColumnView) -> Finding | None:
+def _days_of_sheets(view: ColumnView, forms: pa.Array) -> Finding | None:
     """Return what was found if some texts are a day and a month, which a sheet makes of 9-1 and of SEP10."""
     is_day = np.asarray(pc.match_substring_regex(view.trimmed, _OF_SHEET), dtype=bool)
     n_days = _n_records(view, is_day)
@@ -113,7 +113,7 @@ def _days_of_sheets(view: ColumnView) -> Finding | None:
     return Finding("two-forms", view.name, what, why, (*remedies, as_category(view)))
 
 
-def _synonyms(view: ColumnView) -> Finding | None:
+def _synonyms(view: ColumnView, forms: pa.Array) -> Finding | None:
     if len(view.texts) > _FEW:
         return None
     texts = set(pc.utf8_lower(view.trimmed).to_pylist()) - {""}
@@ -135,8 +135,8 @@ def _forms(view: ColumnView) -> pa.Array:
     return pc.if_else(is_product, pc.replace_substring(view.forms, "a", "x"), view.forms)
 
 
-def _fits(view: ColumnView, pattern: str) -> NDArray[np.bool_]:
-    return np.asarray(pc.match_substring_regex(_forms(view), pattern), dtype=bool)
+def _fits(forms: pa.Array, pattern: str) -> NDArray[np.bool_]:
+    return np.asarray(pc.match_substring_regex(forms, pattern), dtype=bool)
 
 
 def _n_records(view: ColumnView, mask: NDArray[np.bool_]) -> int:
