@@ -27,7 +27,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 # As docs/design.md draws them: a room imports from those before it.
 ROOMS = [
     *("system", "interrupts", "spelling", "errors", "passwords", "distribution", "typing", "progress", "files"),
-    *("arrays", "kernels", "settings", "sources", "datasets", "columns", "space", "findings", "methods"),
+    *("arrays", "kernels", "settings", "sources", "views", "datasets", "columns", "space", "findings", "methods"),
     *("models", "aggregate", "constraints", "measures", "dp", "job", "series", "output", "engines", "auditing"),
     *("in_memory", "release", "inspection", "comparison", "stream", "spark", "incremental", "estimator"),
     *("app", "cli", "__main__"),

@@ -47,6 +47,12 @@ from shoal.methods import partition
 from shoal.methods.steer import steer
 
 if TYPE_CHECKING:
+    from shoal import datasets as datasets
+    from shoal import dp as dp
+    from shoal import measures as measures
+    from shoal import models as models
+    from shoal import sources as sources
+    from shoal import spark as spark
     from shoal.auditing import audit
     from shoal.auditing.attacks import attack
     from shoal.auditing.series import audit_series
@@ -119,13 +125,17 @@ _HOMES = {
 }
 
 
+_ROOMS = ("datasets", "dp", "measures", "models", "sources", "spark")
+"""Modules with functions for users, imported on first use too."""
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*__all__, *_ROOMS})
 
 
 def __getattr__(name: str) -> Any:
-    if name == "spark":
-        return import_module("shoal.spark")
+    if name in _ROOMS:
+        return import_module(f"shoal.{name}")
     if name in _HOMES:
         return getattr(import_module(f"shoal.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'shoal' has no attribute {name!r}")

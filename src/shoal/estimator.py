@@ -20,7 +20,7 @@ from shoal.errors import ParameterError, ShoalWarning
 from shoal.release import WITHDRAWN
 from shoal.space.axes import Scaling
 from shoal.space.space import Space
-from shoal.typing import Labels, Matrix
+from shoal.typing import Labels, Matrix, Method
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -81,7 +81,7 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         self,
         k: int = 5,
         *,
-        method: str = "auto",
+        method: Method = "auto",
         scaling: Scaling = "zscore",
         rho: float = 0.0,
         seed: int | None = 0,

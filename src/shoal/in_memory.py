@@ -20,13 +20,14 @@ from shoal.columns.schema import Column, Kind, Role, Roles, Schema
 from shoal.constraints.constrained_cells import group
 from shoal.constraints.linked_histories import Linking
 from shoal.errors import GuaranteeError
-from shoal.job import BoundEffort, Job, Order
+from shoal.job import Job, Order
 from shoal.measures.bound import Bound, lower_bound
 from shoal.measures.ncp import Ncp, ncp
 from shoal.measures.quality import Compared, Quality, table_quality
 from shoal.measures.recount import Verdict, recount
 from shoal.measures.table_loss import TableLoss, table_loss
 from shoal.measures.table_risk import Risk, published_classes, table_risk, table_utility
+from shoal.measures.utility import Utility
 from shoal.models.table_columns import categories_of
 from shoal.output.destination import Destination
 from shoal.output.places import Published, TableOfOneMachine, begun
@@ -39,7 +40,7 @@ from shoal.sources import Table
 from shoal.sources.clean import publishable
 from shoal.sources.joined import OfPersons
 from shoal.space.space import Space
-from shoal.typing import Labels, Matrix, Vector
+from shoal.typing import BoundEffort, Labels, Matrix, Vector
 
 T = TypeVar("T")
 
@@ -217,7 +218,7 @@ class TableMeasures:
             return table_risk(*tables, self.schema, self.space, self.points, alike, self.weights)
 
     @cached_property
-    def utility(self) -> dict[str, Any]:
+    def utility(self) -> Utility:
         """Data utility: changes of means, variances, correlations and categories."""
         with kernels.using(self.threads):
             return table_utility(self.original, self.plain_columns.replaced, self.schema, self.weights)
@@ -270,7 +271,7 @@ class TableMeasures:
             "loss": self.loss.to_dict(),
             **({} if self.certainty is None else {"certainty": self.certainty.to_dict()}),
             "risk": self.risk.to_dict(),
-            "utility": self.utility,
+            "utility": self.utility.to_dict(),
             "attacks": [attack.to_dict() for attack in self.attacks],
             "quality": self.quality and {name: one.to_dict() for name, one in self.quality.items()},
             **(

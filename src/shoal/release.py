@@ -7,7 +7,7 @@ If the recount does not confirm a guarantee, an error is raised and nothing is r
 
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from inspect import signature
@@ -20,12 +20,13 @@ import pyarrow as pa
 from shoal import kernels
 from shoal.aggregate import Cells, RandomAggregation, aggregate
 from shoal.columns.coarse import stand_ins
-from shoal.columns.schema import Role, Schema, as_names, as_settings
+from shoal.columns.prepare import Missing
+from shoal.columns.schema import Link, Role, Schema, as_names, as_settings
 from shoal.constraints.constrained_cells import group
 from shoal.constraints.constraints import constraints_of
 from shoal.constraints.joined_classes import joined_where_alike
 from shoal.constraints.linked_cells import Guards, linked_cells
-from shoal.constraints.linked_histories import Histories, Linking, Plan, plan_of
+from shoal.constraints.linked_histories import Histories, Linking, Plan, RarePatterns, plan_of
 from shoal.constraints.strata import strata_of
 from shoal.constraints.whole_classes import group_classes
 from shoal.engines.disk.disk_records import check_disk_job, execute_on_disk
@@ -36,6 +37,7 @@ from shoal.findings.column_receipt import receipts_of
 from shoal.in_memory import RecordsInMemory, TableMeasures
 from shoal.job import Job
 from shoal.job.checks import Prepared, check_late, check_link, prepared
+from shoal.job.job import IntervalForm, Leavers, Objective
 from shoal.measures.recount import recount
 from shoal.measures.series_risk import OUT
 from shoal.measures.table_loss import table_loss
@@ -59,9 +61,10 @@ from shoal.sources.clean import with_columns
 from shoal.sources.joined import OfPersons, joined
 from shoal.sources.reading import as_reading
 from shoal.sources.source_stamps import sha256_of_records
+from shoal.space.axes import Scaling
 from shoal.space.space import Space
 from shoal.spelling import setting, word_of
-from shoal.typing import Labels, Matrix, Names, Progress, Seed
+from shoal.typing import Engine, KindName, Labels, Matrix, Method, Names, Progress, Seed
 
 WITHDRAWN = (
     "k is not claimed: random aggregation (rho = {rho:g}) gives every record of a group different values around the "
@@ -84,25 +87,25 @@ def anonymize(
     subject: str | None = None,
     household: str | None = None,
     household_level: Names | None = None,
-    keep_link: Literal["subject", "household"] | None = None,
+    keep_link: Link | None = None,
     link_order: Names = (),
     weights: str | None = None,
     columns: Mapping[str, Any] | None = None,
     codes: Names = (),
     numbers: Names = (),
-    kinds: Mapping[str, str] | str | os.PathLike[str] | None = None,
+    kinds: Mapping[str, KindName] | str | os.PathLike[str] | None = None,
     models: Sequence[Model] | Model = (),
     accept: Names = (),
     strict: bool = False,
-    scaling: str = "zscore",
-    missing: str = "error",
-    method: str = "auto",
-    objective: Literal["sse", "ncp"] = "sse",
+    scaling: Scaling = "zscore",
+    missing: Missing = "error",
+    method: Method = "auto",
+    objective: Objective = "sse",
     rho: float | Literal["song"] | None = None,
-    rare_patterns: Literal["cut", "unlink", "withhold"] = "cut",
+    rare_patterns: RarePatterns = "cut",
     steer: Mapping[str, float] | None = None,
     truthful: bool = False,
-    intervals: str = "text",
+    intervals: IntervalForm = "text",
     seed: Seed = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -110,10 +113,15 @@ def anonymize(
     key: str | None = None,
     after: Any = (),
     may_withhold: float = 0.0,
-    leavers: Literal["withhold", "state"] = "withhold",
+    leavers: Leavers = "withhold",
     reserve: float | None = None,
-    engine: str | None = None,
+    engine: Engine | None = None,
     memory: str | None = None,
+    keyVars: Names = (),
+    numVars: Names = (),
+    strataVar: Names = (),
+    weightVar: str | None = None,
+    hhId: str | None = None,
     **options: Any,
 ) -> Release:
     """Make a table k-anonymous by microaggregation.
@@ -127,8 +135,8 @@ def anonymize(
     k : int
         Smallest equivalence class: minimum number of records per published combination of quasi-identifiers.
     quasi_identifiers : sequence of str
-        Columns that an intruder could know about a person. They are microaggregated. Also accepted as `keyVars` and
-        `numVars` of sdcMicro, which are also `codes` and `numbers`.
+        Columns that an intruder could know about a person. They are microaggregated. Also `keyVars` and
+        `numVars`.
     identifiers : sequence of str
         Columns that are dropped.
     confidential : sequence of str
@@ -221,6 +229,9 @@ def anonymize(
         Spark cluster, from Parquet or a Spark DataFrame (``docs/spark.md``).
     memory : str, optional
         How much memory the engine "disk" may use, such as ``"2GB"``; it chooses that engine, and 1GB is its default.
+    keyVars, numVars, strataVar, weightVar, hhId
+        The same roles under the names of sdcMicro. The quasi-identifiers of `keyVars` are also `codes`, those of
+        `numVars` also `numbers`, unless `columns` says their kind.
     **options
         Options of the method, such as ``effort="best", seconds=60``. An unknown option is an error.
 
@@ -270,9 +281,17 @@ def anonymize(
         "weights": weights,
         "key": key,
     }
+    aliases = {
+        "keyVars": as_names(keyVars),
+        "numVars": as_names(numVars),
+        "strataVar": as_names(strataVar),
+        "weightVar": weightVar,
+        "hhId": hhId,
+    }
+    _refuse_misspelled(options)
     given_codes, given_numbers = as_names(codes), as_names(numbers)
-    for alias, listed in (("keyVars", given_codes), ("numVars", given_numbers)):
-        listed += [name for name in as_names(options.get(alias, ())) if not _has_kind(columns, name)]
+    for alias, listed in ((keyVars, given_codes), (numVars, given_numbers)):
+        listed += [name for name in as_names(alias) if not _has_kind(columns, name)]
     releases, names = _earlier(after)
     job = Job.of(
         k=k,
@@ -286,7 +305,7 @@ def anonymize(
         truthful=truthful,
         intervals=intervals,
         seed=seed,
-        roles=_without_aliases(given, options),
+        roles=_with_aliases(given, aliases),
         columns=columns or {},
         codes=given_codes,
         numbers=given_numbers,
@@ -332,24 +351,28 @@ def _has_kind(columns: Mapping[str, Any] | None, name: str) -> bool:
     )
 
 
-def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Move roles given under the names of other tools from the options to the roles; raise on misspelled arguments."""
-    roles = dict(given)
+def _refuse_misspelled(options: Iterable[str]) -> None:
+    """Raise on options of the method that look like arguments of `anonymize`."""
     known = [name for name, about in signature(anonymize).parameters.items() if about.kind is about.KEYWORD_ONLY]
     for name in options:
-        if name not in ALIASES and (ours := word_of(name)):
+        if ours := word_of(name):
             raise ParameterError(f"Unknown argument {name!r}.{ours}")
-        near = get_close_matches(name, [*known, *ALIASES], n=1, cutoff=0.8)
-        if near and name not in ALIASES:
+        near = get_close_matches(name, known, n=1, cutoff=0.8)
+        if near:
             raise ParameterError(f"Unknown argument {name!r}. Did you mean {near[0]!r}?")
-    for alias in [name for name in options if name in ALIASES]:
-        name, value = ALIASES[alias], options.pop(alias)
+
+
+def _with_aliases(given: dict[str, Any], aliases: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the roles with those given under the names of sdcMicro."""
+    roles = dict(given)
+    for alias, value in aliases.items():
+        name = ALIASES[alias]
         if isinstance(roles[name], list):
-            roles[name] = [*roles[name], *as_names(value)]
-        elif roles[name] is None:
-            roles[name] = value
-        else:
+            roles[name] = [*roles[name], *value]
+        elif value is not None and roles[name] is not None:
             raise SchemaError(f"{name!r} and its alias {alias!r} are both given. Give only one of them.")
+        else:
+            roles[name] = value if roles[name] is None else roles[name]
     return roles
 
 

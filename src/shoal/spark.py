@@ -17,6 +17,10 @@ from shoal.stream.from_job import SPARK, options_of
 __all__ = ["anonymize", "finish", "stream"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def anonymize(frame: Frame, *, k: int, **settings: Any) -> Release:
     """Make a Spark DataFrame k-anonymous by microaggregation, on its cluster.
 

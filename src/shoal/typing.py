@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,39 @@ Progress = Callable[[int, int], None]
 
 Names = Sequence[str] | str
 """Names of columns; a single name may stand without a list."""
+
+# What registries hold, for editors and type checkers; a test compares them.
+
+Method = Literal[
+    "auto",
+    "mdav",
+    "mdav+",
+    "blocks",
+    "tfrp",
+    "diameter",
+    "diameter+",
+    "centroid",
+    "centroid+",
+    "vmdav",
+    "vmdav+",
+    "topdown",
+    "topdown+",
+    "mst",
+    "univariate",
+]
+"""A method of `shoal.methods.ALGORITHMS`."""
+
+Engine = Literal["memory", "disk", "spark"]
+"""An engine of `shoal.job.engine_facts.ENGINES`."""
+
+KindName = Literal["numeric", "ordinal", "nominal", "date"]
+"""What the values of a column are: `shoal.columns.schema.Kind`."""
+
+BoundEffort = Literal["cheap", "strong"]
+"""How much is spent on a lower bound of the loss."""
+
+ReportFormat = Literal["html", "json", "terminal"]
+"""A format of `shoal.output.report.FORMATS`."""
 
 
 def holds(annotation: Any, wanted: type) -> bool:

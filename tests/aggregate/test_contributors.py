@@ -74,4 +74,4 @@ def test_a_column_of_which_nothing_is_left_is_told():
         "Column 'bonus' is published entirely as missing: it is missing in most records of every cell."
         in release.warnings
     )
-    assert release.utility["numeric"]["correlation_max"] > 0
+    assert release.utility.numeric.correlation_max > 0

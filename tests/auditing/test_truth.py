@@ -230,8 +230,8 @@ def test_measures_and_reports_handle_truthful_columns_and_say_so(tmp_path):
     facts = json.loads((tmp_path / "report.json").read_text())
 
     assert 0 < release.loss.il < 1
-    assert set(release.utility["numeric"]["columns"]) == {"age", "pay", "born"}
-    assert set(release.utility["nominal"]) == {"status", "zip"}
+    assert set(release.utility.numeric.columns) == {"age", "pay", "born"}
+    assert set(release.utility.nominal) == {"status", "zip"}
     assert release.risk.classes.prosecutor_max <= 0.25
     assert any("they use its middle" in line for line in facts["done"])
     assert [entry["step"] > 0 for entry in facts["codebook"] if "step" in entry] == [True, True]

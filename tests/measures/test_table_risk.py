@@ -73,10 +73,10 @@ def test_intervals_found_once_a_cell_are_those_of_every_record():
 def test_utility_tells_of_numbers_and_of_categories():
     release = shoal.anonymize(people(), k=4, quasi_identifiers=["age", "pay", "sex"], other=["region"], seed=1)
 
-    assert set(release.utility["numeric"]["columns"]) == {"age", "pay"}
-    assert set(release.utility["nominal"]) == {"sex"}
-    assert release.utility["numeric"]["columns"]["age"]["mean"] == pytest.approx(0, abs=1e-12)
-    assert release.utility["numeric"]["columns"]["age"]["variance"] < 0
+    assert set(release.utility.numeric.columns) == {"age", "pay"}
+    assert set(release.utility.nominal) == {"sex"}
+    assert release.utility.numeric.columns["age"].mean == pytest.approx(0, abs=1e-12)
+    assert release.utility.numeric.columns["age"].variance < 0
 
 
 def test_the_risk_of_withheld_categories_is_measured_where_none_was_missing():

@@ -195,7 +195,7 @@ def _unique(table: Table, names: list[str], k: int | None) -> Result:
     }
 
 
-def compared(draft: Draft, lines: JsonLines, *, k: list[int], methods: list[str] | str, **_: Any) -> Result:
+def compared(draft: Draft, lines: JsonLines, *, k: list[int], methods: Any, **_: Any) -> Result:
     """Try several k and methods."""
     job = draft.job()
     path, _reading = _input(draft)

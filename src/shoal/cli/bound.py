@@ -5,6 +5,7 @@ from time import perf_counter
 import click
 
 from shoal.cli.printing import facts
+from shoal.typing import BoundEffort
 
 
 @click.command("bound", epilog="\b\nExamples:\n  shoal bound census -k 5\n  shoal bound eia -k 10 --effort strong")
@@ -14,7 +15,7 @@ from shoal.cli.printing import facts
     "--effort", type=click.Choice(["cheap", "strong"]), default="cheap", show_default=True, help="Effort of the proof."
 )
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit of a strong bound.")
-def command(data: str, k: int, effort: str, seconds: float) -> None:
+def command(data: str, k: int, effort: BoundEffort, seconds: float) -> None:
     """Compute a loss that no partition of a bundled data set can be below.
 
     Columns are standardized; MDAV's loss is shown beside the bound.

@@ -62,13 +62,14 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
         read = [column["hierarchy"] for column in options.column_settings(given).values() if "hierarchy" in column]
         check_free([output], given["force"], [file, *read])
         map_format(output)
+    names: Any = methods if methods == "all" else methods.split(",")
     shared = options.settings_of(given, Job)
     of_methods = shared.pop("options", {})
     with showing(f"reading {shown(file)}", "comparing", "finishing") as meter:
         found = compare(
             file,
             k=k,
-            methods="all" if methods == "all" else methods.split(","),
+            methods=names,
             rho=given["rho"],
             threads=given["threads"],
             columns=options.column_settings(given),

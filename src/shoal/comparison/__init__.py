@@ -11,7 +11,7 @@ import warnings as python_warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from shoal.arrays import as_k
 from shoal.errors import FileError, GuaranteeError, ParameterError, ShoalError, ShoalWarning
@@ -19,11 +19,14 @@ from shoal.files import replacing, write_text
 from shoal.measures.table_risk import table_linkage
 from shoal.methods import ALGORITHMS
 from shoal.output.release import Release
+from shoal.output.report.formatting import lost, percent
 from shoal.release import anonymize
 from shoal.sources import read
 from shoal.sources.clean import printable
 from shoal.sources.reading import as_reading
-from shoal.typing import Progress, Seed
+from shoal.spelling import named
+from shoal.typing import Method, Progress, Seed
+from shoal.views import Frame, as_frame, as_html
 
 RISK = "share of the published records whose own original is the nearest of all (distance-linked disclosure)"
 
@@ -137,6 +140,33 @@ class Comparison:
             "warnings": list(self.warnings),
         }
 
+    def to_frame(self) -> Frame:
+        """Return a row for each choice."""
+        return as_frame({**vars(choice), "recommended": choice == self.recommended} for choice in self.choices)
+
+    def _repr_html_(self) -> str:
+        """Return the choices as a table for notebooks."""
+        certain = any(choice.ncp is not None for choice in self.choices)
+        heads = ("k", "method", "loss", *(["NCP"] if certain else []), "risk", "classes", "")
+        rows = [
+            (
+                str(c.k),
+                c.name,
+                lost(c.loss),
+                *([percent(c.ncp)] if certain else []),
+                percent(c.risk),
+                f"{c.n_classes:,}",
+                ", ".join(["recommended"] * (c == self.recommended) + c.words),
+            )
+            for c in self.choices
+        ]
+        left_out = [
+            f"Left out: {each.method}{'' if each.k is None else f', k = {each.k}'}: {each.reason}"
+            for each in self.skipped
+        ]
+        every = [f"Every choice: {text}" for text in self.models]
+        return as_html(f"{self.n_records:,} records. Risk: {RISK}.", heads, rows, [*left_out, *every, *self.warnings])
+
     def to_json(self) -> str:
         """Return everything as JSON."""
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
@@ -196,7 +226,7 @@ def compare(
     table: Any,
     *,
     k: Sequence[int] | int = (3, 5, 10, 25),
-    methods: Sequence[str] | str = "all",
+    methods: Sequence[Method] | Method | Literal["all"] = "all",
     rho: Sequence[float] | float | None = None,
     seed: Seed = None,
     reading: dict[str, Any] | None = None,

@@ -11,3 +11,7 @@ from shoal.dp.joint import joint
 from shoal.dp.marginals import marginals
 
 __all__ = ["DpRelease", "joint", "marginals"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

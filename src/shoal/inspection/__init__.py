@@ -29,6 +29,7 @@ from shoal.sources.left_out import all_skipped
 from shoal.sources.standard_input import DASH
 from shoal.spelling import as_listed, option_name
 from shoal.typing import Labels, Progress
+from shoal.views import Frame, as_frame, as_html
 
 _SIZES = {10: 50, 5: 25, 3: 12, 2: 4}
 """The proposed k, by the minimum number of records."""
@@ -289,6 +290,20 @@ class Inspection:
             "command": self.command() if self.proposed_k else None,
         }
 
+    def to_frame(self) -> Frame:
+        """Return a row for each column, without its findings."""
+        return as_frame(
+            {name: value for name, value in column.to_dict().items() if name not in ("read", "findings")}
+            | {"read": column.receipt.public}
+            for column in self.columns
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the columns as a table for notebooks, with what may be misread below it."""
+        heads, *rows = _cells(self)
+        notes = [line.strip() for line in (*_sentences(self), *_findings(self)) if line.strip()]
+        return as_html(f"{self.n_records:,} records", heads, rows, notes)
+
     def to_text(self, k: int | None = None) -> str:
         """Return everything as text, with the command that makes a release."""
         told = [*_table(self), "", *_sentences(self), "", *_findings(self)]
@@ -360,6 +375,8 @@ def inspect(
         findings = findings_of(view)
         proposal = _proposal(facts, view, findings)
         proposal = proposal if kind is None else replace(proposal, kind=None)
+        if name in source.index:
+            proposal = replace(proposal, reason=f"the index of the data frame; {proposal.reason}")
         of_records = [finding for finding in odd if finding.column == name]
         told = (*of_records, *_with_role(findings, finding_of(facts, proposal)))
         found.append(InspectedColumn(facts, proposal, told, receipt_of(view, kind=kind), kind))
@@ -498,8 +515,8 @@ def _keep(kept: dict[str, tuple[int, NDArray[np.int32]]], name: str, distinct: i
         del kept[min(kept, key=lambda other: kept[other][0])]
 
 
-def _table(inspection: Inspection) -> list[str]:
-    """Return the columns as lines of text."""
+def _cells(inspection: Inspection) -> list[tuple[str, ...]]:
+    """Return the heads, and the texts of each column."""
     heads = ("column", "kind", "read as", "missing", "distinct", "unique", "proposed role", "because")
     rows = [
         (
@@ -514,14 +531,20 @@ def _table(inspection: Inspection) -> list[str]:
         )
         for column in inspection.columns
     ]
-    widths = [max(len(row[place]) for row in (heads, *rows)) for place in range(len(heads))]
+    return [heads, *rows]
+
+
+def _table(inspection: Inspection) -> list[str]:
+    """Return the columns as lines of text."""
+    rows = _cells(inspection)
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     numbers = {3, 4, 5}
     return [
         "  ".join(
             text.rjust(width) if place in numbers else text.ljust(width)
             for place, (text, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
-        for row in (heads, *rows)
+        for row in rows
     ]
 
 

@@ -1,7 +1,6 @@
 """Jobs: the settings of a release as one object, as a file, and the checks that they pass before any work."""
 
 from shoal.job.job import (
-    BoundEffort,
     Input,
     IntervalForm,
     Job,
@@ -18,7 +17,6 @@ from shoal.job.job import (
 )
 
 __all__ = [
-    "BoundEffort",
     "Input",
     "IntervalForm",
     "Job",

@@ -18,7 +18,7 @@ from shoal.columns.schema import POSITIONS, Column, Kind, Role, Schema, is_text,
 from shoal.columns.sharing import Sharing, unchanged_columns
 from shoal.constraints.ncp_cells import check_objective
 from shoal.constraints.steering import check_steering, check_values
-from shoal.errors import ParameterError, SchemaError
+from shoal.errors import ParameterError, SchemaError, listed
 from shoal.findings import ColumnView, Finding, ask, check_accepted, findings_of
 from shoal.findings.finding import Remedy
 from shoal.findings.metadata import described_schema
@@ -65,6 +65,7 @@ def prepared(job: Job, table: Table) -> Prepared:
             "Leave out the engine and its limit of memory."
         )
     check_memory(job)
+    check_index(job, table)
     schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load, job.truthful)
     check_job(job, schema)
     as_cell_size(job.k, table.n_records)
@@ -89,6 +90,24 @@ def prepared(job: Job, table: Table) -> Prepared:
         findings += table_doubles(table)
     ask(findings, job.accept, job.strict)
     return Prepared(schema, original, weights, findings, views, unchanged)
+
+
+def check_index(job: Job, table: Table) -> None:
+    """Raise where the index of a data frame has no role, or where a role names an index that is no column."""
+    if table.kind != "pandas":
+        return
+    named = {name for names in job.roles.named().values() for name in names} | set(job.roles.helpers())
+    without = [name for name in table.index if name not in named]
+    if without:
+        raise SchemaError(
+            f"The index of the data frame is read as a column, {listed(without)}, and has no role. Give it one, as "
+            "every column, or drop it: frame.reset_index(drop=True)."
+        )
+    if "index" in named and "index" not in table.names:
+        raise SchemaError(
+            "Column 'index' is not in the table: the index of the data frame only counts its records. To make it a "
+            "column: frame.reset_index()."
+        )
 
 
 def with_found_codes(schema: Schema, given: pa.Table) -> Schema:

@@ -27,6 +27,7 @@ from shoal.settings import Number, Settings, Whole, validated
 from shoal.sources import Reading, databases_in_words, formats_in_words
 from shoal.sources.databases import check_address
 from shoal.space.axes import Scaling
+from shoal.typing import BoundEffort
 
 Order = Literal["shuffle", "keep"]
 """Order of the records written: by a hash of the published values, or that of the input."""
@@ -111,10 +112,6 @@ class Input(Reading, _InputPath):
     def reading(self) -> dict[str, Any]:
         """Return the settings given for reading the file."""
         return {name: value for name, value in self.given.items() if name != "path"}
-
-
-BoundEffort = Literal["cheap", "strong"]
-"""Effort spent on a proven lower bound on the loss."""
 
 
 PathText = Annotated[str, BeforeValidator(lambda given: os.fspath(given) if isinstance(given, os.PathLike) else given)]

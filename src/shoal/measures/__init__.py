@@ -28,3 +28,7 @@ __all__ = [
     "numeric_utility",
     "uniqueness",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

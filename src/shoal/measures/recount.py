@@ -29,6 +29,7 @@ from shoal.models.t_closeness import earth_movers_distance
 from shoal.models.table_columns import check_models, codes_of
 from shoal.spelling import named, setting
 from shoal.typing import Labels
+from shoal.views import Frame, as_frame, as_html, as_row
 
 
 class Columns(Protocol):
@@ -268,6 +269,45 @@ class Verdict:
             **({} if self.linked is None else {"linked": self.linked.to_dict()}),
             "unchanged": [found._asdict() for found in self.unchanged],
         }
+
+    def to_frame(self) -> Frame:
+        """Return all numbers in one row, named by their path, such as ``confidential.illness.t``; see also `records`.
+
+        Models are named by their place, such as ``models.0.value``.
+        """
+        found = self.to_dict()
+        models = {str(place): one for place, one in enumerate(found.pop("models"))}
+        return as_frame([as_row({**found, "sizes": None, "models": models})])
+
+    def _repr_html_(self) -> str:
+        """Return the verdict as a small table for notebooks."""
+        state = "k is not claimed" if self.withdrawn else "holds" if self.holds else "does not hold"
+        rows = [
+            *([("k", f"{self.smallest:,} found, {self.k:,} asked for")] if self.k is not None else []),
+            ("records", f"{self.n_records:,} in {self.n_classes:,} classes, the smallest of {self.smallest:,}"),
+            *([("records below k", f"{self.n_below:,}")] if self.n_below else []),
+            *([("persons in a class", f"at least {self.subjects:,}")] if self.subjects is not None else []),
+        ]
+        rows += [
+            (f"{name} in a class", f"at least {found.distinct:,} different values, t = {found.t:.3g}")
+            for name, found in self.confidential.items()
+        ]
+        rows += [
+            (
+                str(found.model),
+                f"{found.model.unit} = {found.value:.4g} in the worst class, {found.n_failing:,} violate it",
+            )
+            for found in self.models
+        ]
+        rows += [
+            (
+                f"false values of {found.column}",
+                "not compared" if found.n_false is None else f"{found.n_false:,} records",
+            )
+            for found in self.truth
+        ]
+        nothing_asked = self.k is None and not self.models
+        return as_html("Audit" if nothing_asked else f"Audit: {state}", (), rows)
 
 
 class Question(NamedTuple):

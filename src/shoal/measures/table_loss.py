@@ -16,6 +16,7 @@ from shoal.measures.loss import CellDistances
 from shoal.space.axes import NominalAxis, NumberAxis
 from shoal.space.space import Space
 from shoal.typing import Labels, Vector
+from shoal.views import Frame, as_frame
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,10 @@ class TableLoss:
         """Return the loss as plain values, for JSON."""
         totals = {name: getattr(self, name) for name in ("il", "sse", "sst", "mse", "mae")}
         return {**totals, "columns": {name: vars(column) for name, column in self.columns.items()}}
+
+    def to_frame(self) -> Frame:
+        """Return a row for each quasi-identifier."""
+        return as_frame({"column": name, **vars(column)} for name, column in self.columns.items())
 
 
 def table_loss(space: Space, original: pa.Table, released: pa.Table, labels_of: dict[str, Labels | None]) -> TableLoss:

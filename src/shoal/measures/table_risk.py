@@ -24,10 +24,11 @@ from shoal.measures.interval import Interval, interval_of
 from shoal.measures.linkage import Linkage, cell_linkage
 from shoal.measures.matching import Matching
 from shoal.measures.pairs import one_of_each
-from shoal.measures.utility import coded_change, numeric_utility
+from shoal.measures.utility import NominalChange, Utility, coded_change, numeric_utility
 from shoal.sources.clean import has_column
 from shoal.space.space import Space
 from shoal.typing import Labels, Matrix, Vector
+from shoal.views import Frame, as_frame, as_row
 
 MOST_NUMBERS = 4_000_000
 """Maximum size of the matrix for which all records are linked, which then takes about two seconds of CPU at most."""
@@ -69,6 +70,10 @@ class Risk:
             "intervals": {name: interval._asdict() for name, interval in self.intervals.items()},
             "matching": self.matching.to_dict() if self.matching else None,
         }
+
+    def to_frame(self) -> Frame:
+        """Return all numbers in one row, named by their path, such as ``linkage.dld``."""
+        return as_frame([as_row(self.to_dict())])
 
 
 def table_risk(
@@ -169,25 +174,24 @@ def table_linkage(
     return cell_linkage(X, points, labels, sample=sample, seed=0, asked=asked)
 
 
-def table_utility(original: pa.Table, replaced: pa.Table, schema: Schema, weights: Vector | None) -> dict[str, Any]:
+def table_utility(original: pa.Table, replaced: pa.Table, schema: Schema, weights: Vector | None) -> Utility:
     """Measure changes of means, variances and correlations, and of the distributions of categories.
 
     Dates count as numbers, since their means and differences are what is analysed.
     """
     numeric = [column.name for column in schema.quasi if column.kind in (Kind.NUMERIC, Kind.DATE)]
     others = [column.name for column in schema.quasi if column.name not in numeric]
-    found: dict[str, Any] = {"numeric": None, "nominal": None}
+    changes, coded = None, None
     if numeric:
         before, after = ({name: as_floats(table[name]) for name in numeric} for table in (original, replaced))
         changes = numeric_utility(before, after, weights)
-        found["numeric"] = changes.to_dict()
     if others:
 
-        def compared(name: str) -> dict[str, float]:
-            return coded_change(*_codes(original[name], replaced[name]), weights)._asdict()
+        def compared(name: str) -> NominalChange:
+            return coded_change(*_codes(original[name], replaced[name]), weights)
 
-        found["nominal"] = dict(zip(others, column_by_column(compared, others, original.num_rows), strict=True))
-    return found
+        coded = dict(zip(others, column_by_column(compared, others, original.num_rows), strict=True))
+    return Utility(changes, coded)
 
 
 def numeric_columns(schema: Schema) -> list[str]:

@@ -28,6 +28,7 @@ from shoal.measures.pairs import (
     weighted_sum,
 )
 from shoal.typing import Labels, Matrix, Vector
+from shoal.views import Frame, as_frame
 
 
 class ColumnChange(NamedTuple):
@@ -324,3 +325,32 @@ def coded_change(before: Labels, after: Labels, weights: Vector | None) -> Nomin
         total_variation=float(np.abs(p - q).sum() / 2),
         hellinger=float(np.sqrt(np.square(np.sqrt(p) - np.sqrt(q)).sum() / 2)),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Utility:
+    """Changes in all quasi-identifiers of a release.
+
+    Attributes
+    ----------
+    numeric : NumericUtility or None
+        Changes of numbers and dates; None if there are none.
+    nominal : dict of str to NominalChange, or None
+        Changes of categories; None if there are none.
+    """
+
+    numeric: NumericUtility | None
+    nominal: Mapping[str, NominalChange] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers as plain dicts and lists, for a report."""
+        return {
+            "numeric": self.numeric and self.numeric.to_dict(),
+            "nominal": self.nominal and {name: change._asdict() for name, change in self.nominal.items()},
+        }
+
+    def to_frame(self) -> Frame:
+        """Return a row for each quasi-identifier; a measure that does not apply to it is missing."""
+        found = self.to_dict()
+        changes = {**(found["numeric"] or {}).get("columns", {}), **(found["nominal"] or {})}
+        return as_frame({"column": name, **change} for name, change in changes.items())

@@ -24,7 +24,7 @@ from shoal.methods.tfrp import tfrp
 from shoal.methods.topdown import topdown
 from shoal.methods.univariate import univariate
 from shoal.methods.vmdav import vmdav
-from shoal.typing import Labels, Progress, Seed
+from shoal.typing import Labels, Method, Progress, Seed
 
 ALGORITHMS: dict[str, Algorithm] = {
     # Its search draws records by index, and stops when a step gains less than the rounding error.
@@ -51,7 +51,7 @@ ALGORITHMS: dict[str, Algorithm] = {
 def partition(
     X: ArrayLike,
     k: int,
-    method: str = "auto",
+    method: Method | str = "auto",
     seed: Seed = None,
     *,
     threads: int | None = None,

@@ -31,6 +31,11 @@ __all__ = [
     "measure",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 MODELS: dict[str, type[Model]] = {
     "t-closeness": TCloseness,
     "l-diversity": LDiversity,

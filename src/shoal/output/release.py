@@ -24,7 +24,7 @@ from shoal.constraints.linked_histories import Linking
 from shoal.errors import ShoalWarning
 from shoal.findings import SINGLE_VALUES, Finding, ask
 from shoal.findings.column_receipt import ColumnReceipt
-from shoal.job import BoundEffort, Job, Order, Writing
+from shoal.job import Job, Order, Writing
 from shoal.job.checks import check_bound
 from shoal.job.engine_facts import beyond
 from shoal.measures.bound import Bound
@@ -33,6 +33,7 @@ from shoal.measures.quality import Quality
 from shoal.measures.recount import Columns, Verdict
 from shoal.measures.table_loss import TableLoss
 from shoal.measures.table_risk import Risk
+from shoal.measures.utility import Utility
 from shoal.output.destination import Destination
 from shoal.output.other_releases import warnings_of_others
 from shoal.output.places import TableInTheMaking
@@ -44,7 +45,7 @@ from shoal.output.writing import write_release
 from shoal.series.part_of_series import PartOfSeries
 from shoal.sources import ValueLabels
 from shoal.space.space import Space
-from shoal.typing import Labels, Matrix, Names
+from shoal.typing import BoundEffort, Labels, Matrix, Names
 
 T = TypeVar("T")
 
@@ -169,7 +170,7 @@ class Measures(Protocol):
         """Reidentification risk against an intruder who holds the original values."""
 
     @property
-    def utility(self) -> dict[str, Any]:
+    def utility(self) -> Utility:
         """Changes of means, variances, correlations and categories."""
 
     @property
@@ -204,7 +205,7 @@ class Release:
     space : Space
         Where distances were measured.
     findings : list of Finding
-        Findings about the quasi-identifiers that are accepted or need no answer.
+        Findings about the quasi-identifiers that are accepted or need no answer, and about confidential columns.
     measured : Measures
         What was measured. Of a release made in blocks, `original`, `columns` and what is measured on them are those of
         a sample; loss, classes and uniqueness are those of all records.
@@ -323,7 +324,7 @@ class Release:
         return self.measured.risk
 
     @property
-    def utility(self) -> dict[str, Any]:
+    def utility(self) -> Utility:
         """Data utility: changes of means, variances, correlations and categories."""
         return self.measured.utility
 
@@ -424,7 +425,7 @@ class Release:
         save_job: str | os.PathLike[str] | None = None,
         force: bool = False,
         before_publishing: Callable[[], None] | None = None,
-    ) -> list[Any]:
+    ) -> list[Path | str]:
         """Write the release, its two manifests and, optionally, its report: all of them or none.
 
         Parameters
@@ -511,7 +512,9 @@ class Release:
         destination = Destination.of(asked, engine, save_job=save_job, force=force, **how)
         return self.write_to(destination, before_publishing)
 
-    def write_to(self, destination: Destination, before_publishing: Callable[[], None] | None = None) -> list[Any]:
+    def write_to(
+        self, destination: Destination, before_publishing: Callable[[], None] | None = None
+    ) -> list[Path | str]:
         """Write the release to a destination that has been checked; see `write`."""
         late = not self.records.is_counted
         for text in warnings_of_others(self, destination):

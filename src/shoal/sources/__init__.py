@@ -59,6 +59,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 KINDS = (CSV, NDJSON, EXCEL, PARQUET, ARROW, SPSS, STATA, SAS)
 """File formats: one line here, one file in this folder."""
 

@@ -166,11 +166,11 @@ def _from_pandas(frame: Any, columns: Sequence[str] | None) -> Frame:
 
 
 def _index_names(frame: Any) -> list[str]:
-    """Return the names of the index levels; none for a default index."""
+    """Return the names of the index levels; none for a default index, which has no name."""
     import pandas
 
     index = frame.index
-    if isinstance(index, pandas.RangeIndex) and index.start == 0 and index.step == 1:
+    if isinstance(index, pandas.RangeIndex) and index.start == 0 and index.step == 1 and index.name is None:
         return []
     if index.nlevels == 1:
         return ["index" if index.name is None else str(index.name)]

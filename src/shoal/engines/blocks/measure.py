@@ -17,15 +17,16 @@ import pyarrow as pa
 from shoal.aggregate.contributors import Contribution
 from shoal.engines.blocks.blueprint import Blueprint
 from shoal.engines.blocks.publish import MeasuredCells
-from shoal.job import BoundEffort
 from shoal.job.checks import survey_weights
 from shoal.measures.class_risk import Uniqueness, risk_of_sizes
 from shoal.measures.linkage import Linkage
 from shoal.measures.recount import Verdict
 from shoal.measures.table_loss import ColumnLoss, TableLoss
 from shoal.measures.table_risk import Risk, table_intervals, table_utility
+from shoal.measures.utility import Utility
 from shoal.output.release import Records, Release
 from shoal.space.axes import NominalAxis, NumberAxis
+from shoal.typing import BoundEffort
 
 
 class BlockMeasures:
@@ -135,7 +136,7 @@ class BlockMeasures:
         )
 
     @cached_property
-    def utility(self) -> dict[str, Any]:
+    def utility(self) -> Utility:
         """Changes of means, variances, correlations and categories, in the sample."""
         schema = self._blueprint.schema
         return table_utility(self.original, self.replaced, schema, survey_weights(self.original, schema))
@@ -157,7 +158,7 @@ class BlockMeasures:
         return {
             "loss": self.loss.to_dict(),
             "risk": self.risk.to_dict(),
-            "utility": self.utility,
+            "utility": self.utility.to_dict(),
             "attacks": [],
             "sampled": self.sampled,
         }

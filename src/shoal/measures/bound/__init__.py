@@ -6,7 +6,7 @@ It shows how far a heuristic may be from the optimum. ``docs/bound.md`` has the 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +16,9 @@ from shoal.arrays import as_cell_size, as_matrix, check_seed
 from shoal.errors import ParameterError
 from shoal.measures.bound.relaxation import relaxed_bound
 from shoal.measures.loss import Loss
-from shoal.typing import Matrix, Progress, Seed
+from shoal.typing import BoundEffort, Matrix, Progress, Seed
 
-EFFORTS = ("cheap", "strong")
+EFFORTS = get_args(BoundEffort)
 """The efforts of `lower_bound`."""
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -84,7 +84,7 @@ def lower_bound(
     X: ArrayLike,
     k: int,
     *,
-    effort: str = "cheap",
+    effort: BoundEffort = "cheap",
     seconds: float = 60.0,
     seed: Seed = None,
     progress: Progress | None = None,

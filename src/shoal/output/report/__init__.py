@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import ParameterError
 from shoal.output.report.facts import Form, gather
 from shoal.output.report.terminal import to_text
+from shoal.typing import ReportFormat
 
 if TYPE_CHECKING:
     from shoal.output.release import Release
@@ -37,7 +38,7 @@ FORMATS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 """The formats of a report."""
 
 
-def render(release: "Release", format: str = "html", form: Form = "internal", **page: Any) -> str:
+def render(release: "Release", format: ReportFormat = "html", form: Form = "internal", **page: Any) -> str:
     """Report on a release.
 
     Parameters
