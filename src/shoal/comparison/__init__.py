@@ -24,7 +24,6 @@ from shoal.release import anonymize
 from shoal.sources import read
 from shoal.sources.clean import printable
 from shoal.sources.reading import as_reading
-from shoal.spelling import named
 from shoal.typing import Method, Progress, Seed
 from shoal.views import Frame, as_frame, as_html
 
