@@ -58,6 +58,8 @@ def test_most_people_are_recognised_by_keyed_hashes(role, earlier, tmp_path):
 
     (text,) = warned_of(next_year, tmp_path / "next.csv", releases=tmp_path / "keyed")
     assert "Most people of the table, or of 'first.csv', are in both" in text
+    text, _ = warned_of(next_year, tmp_path / "next.csv", releases=tmp_path, force=True)
+    assert "Most people of the table, or of 'keyed/first.csv', are in both" in text
     (tmp_path / "apart").mkdir()
     assert warned_of(others, tmp_path / "apart" / "others.csv", releases=tmp_path / "keyed") == []
 

@@ -10,11 +10,13 @@ import generated
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from generated import K, L, attacked, tables
 from intruder import Intruder, published
 
 import shoal
 from shoal import FileError, GuaranteeError, LDiversity, ParameterError, SchemaError, ShoalError
+from shoal.cli import main
 from shoal.columns.value_hashes import value_hashes
 from shoal.series.cells_file import FORMAT, CellsOfRelease
 from shoal.sources import read, write
@@ -391,3 +393,46 @@ def test_published_files_are_audited_by_the_cells_files_beside_them(first, tmp_p
         shoal.audit_series(files, quasi_identifiers=["age", "income"], k=5)
     with pytest.raises(ParameterError, match="a table in memory"):
         shoal.audit_series([first.table, second.table], quasi_identifiers=["age", "income"], k=5)
+
+
+def test_published_files_are_audited_by_their_internal_manifests_and_the_originals(tmp_path):
+    given = [people(np.arange(400)), people(np.arange(20, 430))]
+    roles = {**ROLES, "key": None, "identifiers": "id"}
+    files, originals = [tmp_path / "a.csv", tmp_path / "b.csv"], [tmp_path / "1.parquet", tmp_path / "2.csv"]
+    releases = [shoal.anonymize(table, **roles) for table in given]
+    for table, release, file, original in zip(given, releases, files, originals, strict=True):
+        write(table, original)
+        release.write(file)
+    asked = {"quasi_identifiers": ["age", "income"], "k": 5}
+    copies = [
+        release.published.append_column("id", table["id"]) for table, release in zip(given, releases, strict=True)
+    ]
+    verdict = shoal.audit_series(files, originals=originals, key="id", **asked)
+
+    assert verdict == shoal.audit_series(copies, key="id", **asked)
+    assert verdict.present.n_alone
+    for settings, words in (
+        ({"originals": originals[:1], "key": "id"}, "2 releases and 1 originals"),
+        ({"originals": originals}, "and no key"),
+        ({"originals": originals[::-1], "key": "id"}, "in the order of the releases"),
+        ({"originals": originals, "key": "name"}, "An original has no column 'name'"),
+    ):
+        with pytest.raises(ShoalError, match=words):
+            shoal.audit_series(files, **settings, **asked)
+    (tmp_path / "a.csv.internal.json").unlink()
+    with pytest.raises(ParameterError, match="no internal manifest beside it"):
+        shoal.audit_series(files, originals=originals, key="id", **asked)
+
+
+def test_the_command_audits_a_series_by_the_originals(tmp_path):
+    files = []
+    for name, ids in (("1", np.arange(200)), ("2", np.arange(20, 230))):
+        write(people(ids), tmp_path / f"{name}.csv")
+        release = shoal.anonymize(tmp_path / f"{name}.csv", **{**ROLES, "key": None, "identifiers": "id"})
+        release.write(tmp_path / f"r{name}.csv")
+        files += [str(tmp_path / f"r{name}.csv"), "--originals", str(tmp_path / f"{name}.csv")]
+    asked = ["--key", "id", "--quasi-identifiers", "age,income", "-k", "5"]
+    result = CliRunner().invoke(main, ["audit", "--series", *files, *asked])
+
+    assert result.exit_code == 1
+    assert "does not hold over 2 releases with k = 5" in result.stdout

@@ -15,6 +15,7 @@ from shoal.errors import ParameterError, SchemaError, ShoalWarning
 from shoal.measures.recount import Question
 from shoal.measures.series_risk import Edition, SeriesVerdict, recount_series, told_of
 from shoal.models import Model
+from shoal.output.manifest import internal_of
 from shoal.series.cells_file import ENDING, CellsOfRelease
 from shoal.sources import Table, read
 from shoal.spelling import setting
@@ -30,6 +31,7 @@ def audit_series(
     confidential: Sequence[str] | str = (),
     models: Sequence[Model] | Model = (),
     columns: Mapping[str, Any] | None = None,
+    originals: Sequence[Any] | None = None,
     **reading: Any,
 ) -> SeriesVerdict:
     """Recount what several releases of overlapping people tell together: ``docs/series.md``.
@@ -51,6 +53,9 @@ def audit_series(
         Models that every such group should satisfy.
     columns : dict of str to dict, optional
         Settings of single columns: an ordinal confidential column needs its order.
+    originals : sequence of path or frame, optional
+        The original of each release, which has the key in its place: then the internal manifest beside each published
+        file says whose record is whose.
     **reading
         How to read the files; see `shoal.sources.read`.
 
@@ -78,8 +83,11 @@ def audit_series(
     if len(tables) < 2:
         raise ParameterError(f"A series has at least two releases; got {len(tables)}. Name them all.")
     asked = Question.of(quasi_identifiers, k, confidential, models, None, columns)
-    sources = [_read(table, key, asked, reading) for table in tables]
-    keys = _of_cells(tables) if key is None else [key_texts(each.arrow[key], key) for each in sources]
+    sources = [_read(table, key if originals is None else None, reading) for table in tables]
+    if originals is not None:
+        keys = _of_originals(tables, sources, originals, key)
+    else:
+        keys = _of_cells(tables) if key is None else [key_texts(each.arrow[key], key) for each in sources]
     people = numbered(keys)
     n_records, n_people = sum(map(len, people)), 1 + max(int(numbers.max(initial=-1)) for numbers in people)
     if n_records == n_people:
@@ -112,16 +120,51 @@ def _of_cells(tables: Sequence[Any]) -> list[pa.ChunkedArray]:
     return [pa.chunked_array([cells.keys]) for cells in found]
 
 
-def _read(table: Any, key: str | None, asked: Question, reading: Mapping[str, Any]) -> Table:
-    """Return a release with its key; raise if it has no quasi-identifier."""
+def _of_originals(
+    tables: Sequence[Any], sources: Sequence[Table], originals: Sequence[Any], key: str | None
+) -> list[pa.ChunkedArray]:
+    """Return the key of each published record, by the internal manifests and the originals."""
+    if key is None or len(originals) != len(tables):
+        raise ParameterError(
+            f"{len(tables)} releases and {len(originals)} originals are given{'' if key else ', and no key'}. Give one "
+            f"original for each release, in the same order, and name their key: {setting('key', 'id')}."
+        )
+    found = []
+    for place, (table, source, original) in enumerate(zip(tables, sources, originals, strict=True), 1):
+        internal = internal_of(table, source, None, same_order=False)
+        if internal is None:
+            raise ParameterError(
+                f"Release {place} has no internal manifest beside it, so that nothing says which original each of its "
+                "records is. Give copies that have the key of each person, and leave the originals out."
+            )
+        given = internal.job.input
+        people = internal.of_input(read(original, **({} if given is None else given.reading())))
+        _require_key(people.names, key, "An original")
+        if not people.n_records == source.n_records == len(internal.labels):
+            raise ParameterError(
+                f"Release {place} has {source.n_records:,} records, its manifest {len(internal.labels):,} and its "
+                f"original {people.n_records:,} of them. Give the originals in the order of the releases."
+            )
+        texts = key_texts(people.load([key])[key], key)
+        found.append(texts if internal.rows is None else texts.take(pa.array(internal.rows)))
+    return found
+
+
+def _require_key(names: Sequence[str], key: str, what: str) -> None:
+    if key not in names:
+        raise SchemaError(
+            f"{what} has no column {key!r}, so that nothing says whose records are whose. Give internal copies that "
+            f"have the key of each person, and name it: {setting('key', 'id')}."
+        )
+
+
+def _read(table: Any, key: str | None, reading: Mapping[str, Any]) -> Table:
+    """Return a release, with its key if it should have one; raise if it has no records."""
     source = read(table, **reading)
     for text in source.receipt.notes:
         warnings.warn(text, ShoalWarning, stacklevel=3)
-    if key is not None and key not in source.names:
-        raise SchemaError(
-            f"A release has no column {key!r}, so that nothing says whose records are whose. Give internal copies that "
-            f"have the key of each person, and name it: {setting('key', 'id')}."
-        )
+    if key is not None:
+        _require_key(source.names, key, "A release")
     if source.n_records == 0:
         raise ParameterError("A release has no records, so there is nothing to count.")
     return source

@@ -47,6 +47,12 @@ from shoal.spelling import option_name
     help="Column that says whose record it is, in every file of --series; without it, FILE.cells does.",
 )
 @click.option(
+    "--originals",
+    metavar="FILE",
+    multiple=True,
+    help="Original of each file of --series, in the same order, with the --key; internal manifests say who is who.",
+)
+@click.option(
     "-k", "k", type=click.IntRange(min=1), help="Required size of every class; without it, sizes are only counted."
 )
 @options.roles("quasi_identifiers", "confidential", "subject", "household", "keep_link")
@@ -74,14 +80,16 @@ def command(
     every class has k records and satisfies every model named, 1 if not, 2 if it cannot be counted; with --quiet it is
     the whole answer.
 
-    With --series, the files are releases of overlapping people: internal copies as published, with a key, or published
-    files beside their cells files. Counted are the people who have the same class, or the same absence, in all of them,
-    and what subtraction tells (docs/series.md).
+    With --series, the files are releases of overlapping people: internal copies as published, with a key; published
+    files beside their cells files; or, with --originals, beside their internal manifests. Counted are the people who
+    have the same class, or the same absence, in all of them, and what subtraction tells (docs/series.md).
     """
     if given["is_series"]:
         return _of_series(files, k, as_json, {**given, "risks": risks, "as_list": as_list})
-    if given["key"] is not None:
-        raise click.UsageError("--key names the persons of several releases. Add --series, or leave it out.")
+    if given["key"] is not None or given["originals"]:
+        raise click.UsageError(
+            "--key and --originals name the persons of several releases. Add --series, or leave them out."
+        )
     if len(files) > 1:
         raise click.UsageError(f"{len(files)} files are given. To count them together, add --series and --key COLUMN.")
     (file,) = files
@@ -137,6 +145,7 @@ def _of_series(files: tuple[str, ...], k: int | None, as_json: bool, given: dict
             confidential=roles.get("confidential", ()),
             models=options.models_of(given),
             columns=options.column_settings(given),
+            originals=given["originals"] or None,
             **options.reading_of(given),
         )
     if as_json:

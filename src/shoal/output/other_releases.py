@@ -124,20 +124,18 @@ class _Keys:
 def _others(destination: Destination) -> Iterator[_Other]:
     """Yield the releases in the folders of a destination, but for the one that it replaces."""
     mine = destination.internal_manifest
-    given = destination.asked.releases
-    folders = [*([] if mine is None else [mine.parent]), *([] if given is None else [Path(given)])]
-    seen: set[str] = set()
-    for folder in folders:
-        for file in sorted(folder.glob(f"*{INTERNAL}")):
-            path = os.path.realpath(file)
-            about = None if path in seen or (mine is not None and is_same_file(file, mine)) else _head(file)
-            seen.add(path)
-            if about is not None:
-                title = file.name.removesuffix(INTERNAL)
-                yield _Other(title, about, _cells(file.with_name(f"{title}{ENDING}")))
+    given, wanted = destination.asked.releases, f"*{INTERNAL}"
+    archive = [] if given is None else [(file, file.relative_to(given)) for file in Path(given).rglob(wanted)]
+    beside = [] if mine is None else [(file, Path(file.name)) for file in mine.parent.glob(wanted)]
+    found = {os.path.realpath(file): title for file, title in archive + beside}
+    for path, title in sorted(found.items()):
+        about = None if mine is not None and is_same_file(path, mine) else _head(path)
+        if about is not None:
+            cells = _cells(f"{path.removesuffix(INTERNAL)}{ENDING}")
+            yield _Other(title.as_posix().removesuffix(INTERNAL), about, cells)
 
 
-def _head(manifest: Path) -> dict[str, Any] | None:
+def _head(manifest: str) -> dict[str, Any] | None:
     """Return what stands in an internal manifest before the records; None if it is none, or cannot be read."""
     lines = []
     try:
@@ -153,7 +151,7 @@ def _head(manifest: Path) -> dict[str, Any] | None:
     return dict(about)
 
 
-def _cells(file: Path) -> CellsOfRelease | None:
+def _cells(file: str) -> CellsOfRelease | None:
     try:
         return CellsOfRelease.read(file)
     except ShoalError:
