@@ -1,4 +1,4 @@
-"""Take the pictures of docs/app.md: the bundled sample is taken through the app in an installed Chromium.
+"""Take the pictures of docs/app.md: the bundled sample, below two titles, goes through the app in Chromium.
 
 ``python tools/app_pictures.py`` writes docs/img/app-*.png anew, each in light and in dark.
 """
@@ -29,7 +29,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         folder = Path(scratch) / "office"
         folder.mkdir()
-        shutil.copy(datasets.path("office"), folder / "office.csv")
+        sample = datasets.path("office").read_text(encoding="utf-8")
+        (folder / "office.csv").write_text(f"Office of statistics\nSurvey of 2024\n\n{sample}", encoding="utf-8")
         server = subprocess.Popen(
             [sys.executable, "-m", "shoal.cli", "app", "--no-browser", "office.csv"],
             cwd=folder,
@@ -52,9 +53,13 @@ def main() -> None:
 
 def walk(page: Page) -> None:
     """Go through the steps as docs/app.md tells them."""
-    page.wait_for_selector("text=What was read")
+    page.get_by_role("button", name="Show values").click()
+    page.wait_for_selector("text=Office of statistics")
     base = re.match(r"http://[^/]+/work/\w+", page.url)[0]  # type: ignore[index]
     taken(page, "file")
+    page.get_by_role("button", name="Use line 4").click()
+    page.wait_for_selector("text=What was read")
+    page.get_by_role("button", name="Hide values").click()
     page.goto(f"{base}/columns")
     page.get_by_role("button", name="Take all proposals").click()
     page.wait_for_selector("text=All 10 columns have a role.")

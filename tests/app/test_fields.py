@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field as Setting
 from steward import PEOPLE
 
-from shoal.app.fields import NOT_ASKED, field_of, on_form, sections
+from shoal.app.fields import NO_MARK, NOT_ASKED, WORDS, field_of, on_form, sections
 from shoal.columns.schema import ColumnSettings, Roles
 from shoal.job import Input, Job, Output
 from shoal.settings import Settings, holds_settings
@@ -145,6 +145,18 @@ def test_no_part_of_a_job_is_without_a_form():
     for model, excepted in NOT_ASKED.items():
         assert set(excepted) <= set(model.model_fields)
         assert all(excepted.values())
+
+
+def test_every_setting_and_every_choice_has_words_of_the_pages():
+    without, raw = [], []
+    for model in (Job, Roles, ColumnSettings, FieldReading, Input, Output):
+        for name in on_form(model):
+            field = field_of(model, name, None)
+            without += [name] if name not in WORDS[model] else []
+            raw += [(name, key) for key, word in field.choices if key == word and key != NO_MARK]
+
+    assert without == []
+    assert {name for name, _ in raw} == {"method", "precision"}  # names of the literature, and plain words
 
 
 def test_a_new_setting_comes_last_in_a_closed_section_under_its_description():
