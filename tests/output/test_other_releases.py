@@ -1,6 +1,7 @@
 """A release that holds people of another one, which it knows nothing of, is warned of before it is written."""
 
 import warnings
+from io import StringIO
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import shoal
+from shoal.app.child_process import JsonLines, released
+from shoal.app.draft import Draft
 from shoal.cli import main
 from shoal.errors import FileError, ShoalWarning
 from shoal.sources import write
@@ -116,3 +119,17 @@ def test_the_command_and_the_job_warn(earlier, tmp_path):
 
         assert result.exit_code == 0
         assert result.stderr.count("Warning: Most people of the table, or of 'first.csv', are in both.") == 1
+
+
+def test_the_app_warns_with_its_result(earlier, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(people(np.arange(460)), tmp_path / "survey.csv")
+    draft = Draft.read(
+        "k = 5\n[roles]\nidentifiers = ['id']\nquasi_identifiers = ['age', 'income']\n[input]\npath = 'survey.csv'\n"
+        "[output]\npath = 'release.csv'\nreleases = 'keyed'\nreport = 'release.html'\n"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = released(draft, JsonLines(StringIO()), job_file="job.toml", public="public.html")
+
+    assert any("Most people of the table, or of 'first.csv', are in both" in text for text in result["warnings"])
