@@ -90,11 +90,16 @@ def test_a_release_after_the_others_is_not_warned_of_and_one_that_leaves_one_out
     assert warned_of(second, folder / "second.csv") == []
     assert warned_of(second, folder / "second.csv", force=True) == []
     assert warned_of(version, folder / "public.csv") == []
+    partners = shoal.anonymize(folder / "first.csv", after=folder / "first.csv.cells", **{**ROLES, "k": 10})
+    other = shoal.anonymize(folder / "first.csv", after=folder / "first.csv.cells", **{**ROLES, "k": 20, "seed": 2})
+    assert warned_of(partners, folder / "partners.csv") == []
+    (text,) = warned_of(other, folder / "other.csv")
+    assert "'public.csv' belongs to the same series and is not named" in text
     (text,) = warned_of(fork, folder / "fork.csv")
     assert "'second.csv' belongs to the same series and is not named" in text
     texts = warned_of(divided, tmp_path / "divided.csv", releases=folder)
     assert "The table is the published file 'first.csv'" in texts[0]
-    assert "The same table was released before, as 'public.csv'" in texts[1]
+    assert "The same table was released before, as 'other.csv', 'partners.csv', 'public.csv'" in texts[1]
 
 
 def test_files_that_are_no_manifests_say_nothing_and_a_folder_that_is_missing_is_refused(earlier, tmp_path):

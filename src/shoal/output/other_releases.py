@@ -76,8 +76,7 @@ def _relation(release: "Release", other: _Other, has_people_of: "_Keys") -> str 
     if other.about.get("input_sha256") == source and _settings(other.about["job"]) == _settings(release.job.to_dict()):
         return None  # the same release in another file
     if mine is not None and cells is not None and cells.secret == mine.cells.secret:
-        is_known = cells.identity in mine.cells.after or len(cells.version_of) != len(mine.cells.version_of)
-        return None if is_known else "unnamed"
+        return "unnamed" if cells.identity not in mine.cells.after and _line(cells) == _line(mine.cells) else None
     if other.about.get("input_sha256") == source:
         return "same table"
     if other.about.get("output_sha256") == source:
@@ -86,6 +85,12 @@ def _relation(release: "Release", other: _Other, has_people_of: "_Keys") -> str 
         return "people" if has_people_of(cells) else None
     quasi = other.about["job"]["roles"].get("quasi_identifiers")
     return "columns" if quasi and set(quasi) == set(release.job.roles.quasi_identifiers) else None
+
+
+def _line(cells: CellsOfRelease) -> tuple[Any, ...]:
+    """Return what is the same for all editions, or for all versions that continue one another."""
+    depth = len(cells.version_of)
+    return (depth, cells.k, *sorted(cells.shown.column_names)) if depth else (depth,)
 
 
 def _settings(job: Mapping[str, Any]) -> dict[str, Any]:
