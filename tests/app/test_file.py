@@ -41,6 +41,8 @@ def test_a_messy_file_is_read_by_buttons_alone(messy):
 
     assert ["Reading the file was refused" in page for page in told] == [True, True, True, False]
     assert "Encoding: Western European (Windows)" in told[-1]
+    assert "Records 60 " in told[-1]
+    assert "Records that look like totals or notes are not counted here" in told[-1]
     assert (reading.encoding, reading.header_row, reading.skip_rows) == ("cp1252", 4, "62")
     assert reading.names == ("Name", "Alter", "Ort", "Miete", "Miete_2")
 
@@ -112,6 +114,20 @@ def test_a_file_without_a_header_gets_names(steward, folder):
     told = press(steward, "There is no header: call the columns “column_1” to “column_2”")
 
     assert "Records 3" in told
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("secret;secret;x\n" + "a;b;c\n" * 9, "Put a number behind"), ("7;7;secret\n" + "1;2;c\n" * 9, "no header")],
+)
+def test_a_first_line_that_may_be_a_record_is_not_shown_before_consent(steward, folder, content, words):
+    (folder / "bare.csv").write_text(content)
+    steward.open("bare.csv")
+    page = steward.settle("file")
+    told = press(steward, words)
+
+    assert "secret" not in page
+    assert "What was read" in told
 
 
 def test_menus_know_the_names_of_windows_and_take_any_other(messy):

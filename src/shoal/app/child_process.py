@@ -45,6 +45,7 @@ from shoal.output.report.sentences import explanation, headline, reached_in_word
 from shoal.release import Assignment, outlook
 from shoal.sources import Reading, Table, format_of, read
 from shoal.sources.clean import different_names
+from shoal.sources.csv_dialect import could_name
 from shoal.sources.format import Format
 from shoal.sources.reading import OF_ANY_SOURCE
 from shoal.sources.source_stamps import Stamp
@@ -138,8 +139,10 @@ def _other_names(kind: Format, header: list[str], reading: dict[str, Any], may_b
     names = different_names(header)
     if reading.get("names") or sum(map(bool, header)) < len(header) / 2:
         return []
+    if may_be_record and not could_name(names):
+        return [{"names": [f"column_{number + 1}" for number in range(len(header))]}]
     if names == header:
-        return [{"names": [f"column_{number + 1}" for number in range(len(header))]}] if may_be_record else []
+        return []
     by_row = "header" not in kind.options or reading.get("header_row")
     return [{"names": names, **({"header_row": reading.get("header_row", 1)} if by_row else {"header": True})}]
 

@@ -133,7 +133,7 @@ def likely_header(
         split = [next(iter(records(line, delimiter, quote)), []) for line in lines]
         for number, names in enumerate(split[:_LOOKED_AT], 1):
             below = [len(record) for record in split[number:] if record]
-            if len(names) < 2 or not below or not (of_numbers or _could_name(names)):
+            if len(names) < 2 or not below or not (of_numbers or could_name(names)):
                 continue
             share = below.count(len(names)) / len(below)
             if share >= _NEARLY_ALL and (len(names) - 1) * share > best:
@@ -142,7 +142,8 @@ def likely_header(
     return found
 
 
-def _could_name(names: Sequence[str]) -> bool:
+def could_name(names: Sequence[str]) -> bool:
+    """Return whether texts could be the names of columns: none is empty, a number or a date."""
     return all(name.strip() and not _NUMBER_OR_DATE.fullmatch(name) for name in names)
 
 

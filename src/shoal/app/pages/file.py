@@ -15,6 +15,7 @@ from shoal.app.projects import Work, key_of
 from shoal.app.runs import AppRun
 from shoal.columns.schema import Kind
 from shoal.errors import FileError, ParameterError
+from shoal.findings.rows import OF_RECORDS
 from shoal.job import Input
 from shoal.output.report.sentences import kind_in_words
 from shoal.sources import format_of
@@ -49,7 +50,12 @@ def show(request: Request) -> Response:
         kinds=_kinds(found),
         read_as=_read_as(found.get("read_as", {})),
         unit=unit,
-        proposals=[_proposal_in_words(each, unit) for each in _proposals(run)],
+        suspects=any(
+            finding["question"] and finding["name"] in OF_RECORDS
+            for column in found.get("columns", ())
+            for finding in column["findings"]
+        ),
+        proposals=[_proposal_in_words(each, unit, _may_show_names(work, draft)) for each in _proposals(run)],
         sections=sections(_fields(draft, run), LAYOUT),
         preview=preview,
         glimpse=preview.told.get("glimpse") if preview is not None else None,
@@ -153,7 +159,13 @@ def _proposals(run: AppRun | None) -> list[dict[str, Any]]:
     return found
 
 
-def _proposal_in_words(settings: dict[str, Any], unit: str = "line") -> str:
+def _may_show_names(work: Work, draft: Draft) -> bool:
+    """Return whether the header may be shown: it may be a record, unless somebody has said that it is none."""
+    named = draft.input is not None and (draft.input.header or draft.input.header_row)
+    return work.shows_values or bool(named)
+
+
+def _proposal_in_words(settings: dict[str, Any], unit: str = "line", show_names: bool = True) -> str:
     """Say on a button what a proposal does.
 
     Examples
@@ -162,7 +174,7 @@ def _proposal_in_words(settings: dict[str, Any], unit: str = "line") -> str:
     ('Use line 4 as the header', 'Read it as Western European (Windows)')
     """
     ways: dict[str, Callable[[Any], str]] = {
-        "names": _new_names,
+        "names": lambda value: _new_names(value, show_names),
         "header_row": f"Use {unit} {{}} as the header".format,
         "header": lambda value: "The first line is the header",
         "encoding": lambda value: f"Read it as {value_in_words('encoding', value)}",
@@ -178,16 +190,20 @@ def _proposal_in_words(settings: dict[str, Any], unit: str = "line") -> str:
     return ways.get(name, lambda value: f"{label_of(name)}: {value_in_words(name, value)}")(value)
 
 
-def _new_names(names: list[str]) -> str:
+def _new_names(names: list[str], show_names: bool = True) -> str:
     """Say which columns get another name than the file gives them.
 
     Examples
     --------
     >>> _new_names(["rent", "column_2", "rent_2"])
     'Call the 2nd column “column_2” and rename the second “rent” to “rent_2”'
+    >>> _new_names(["rent", "rent_2"], show_names=False)
+    'Put a number behind the names that are there twice'
     """
     if names[:1] == ["column_1"]:
         return f"There is no header: call the columns “column_1” to “column_{len(names)}”"
+    if not show_names:
+        return "Put a number behind the names that are there twice"
     told = []
     for place, name in enumerate(names, 1):
         stem, _, number = name.rpartition("_")
