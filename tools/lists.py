@@ -3,6 +3,7 @@
 A list stands between ``<!-- list: NAME -->`` and ``<!-- end of list -->``.
 """
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ from shoal.sources.format import Format
 from shoal.sources.reading import OF_ANY_SOURCE
 
 DOCS = Path(__file__).parents[1] / "docs"
+BENCHMARKS = DOCS.parent / "benchmarks" / "results"
 _LIST = re.compile(r"(<!-- list: (\w+) -->\n)(.*?)(<!-- end of list -->)", re.DOTALL)
 
 
@@ -114,7 +116,26 @@ def limits() -> str:
     return "\n".join(["| what is refused | the reason |", "|---|---|", *rows])
 
 
-def json() -> str:
+def peers() -> str:
+    """One row for each table and cell size on which sdcMicro was measured."""
+    rows = json.loads((BENCHMARKS / "peers.json").read_text("utf-8"))["rows"]
+    problems: dict[tuple[str, int, int], dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        problems.setdefault((row["data"], row["n"], row["k"]), {})[row["contender"]] = row
+    lines = ["| records | k | sdcMicro, `mdav` | shoal, `mdav` | | shoal, `auto` | |", "|---|---:|---|---|---|---|---|"]
+    for (data, n, k), found in problems.items():
+        theirs, *ours = found.values()
+        told = [f"{100 * each['il']:.2f} % | {_factor(theirs['cpu_seconds'] / each['cpu_seconds'])}" for each in ours]
+        lines.append(f"| {data}, {n:,} | {k} | {100 * theirs['il']:.2f} % | {' | '.join(told)} |")
+    return "\n".join(lines)
+
+
+def _factor(ratio: float) -> str:
+    """Return how many times as fast something is, in two digits."""
+    return f"{ratio:.2g} x" if ratio >= 1 else f"1/{1 / ratio:.2g}"
+
+
+def json_objects() -> str:
     """Make a table of the keys of each object that commands print as JSON."""
     return "\n\n".join(_object(one) for one in OBJECTS)
 
@@ -146,7 +167,7 @@ def _type(annotation: Any) -> str:
 
 LISTS = {
     **{"formats": formats, "reading": reading, "databases": databases, "methods": methods, "models": models},
-    **{"engines": engines, "limits": limits, "json": json},
+    **{"engines": engines, "limits": limits, "json": json_objects, "peers": peers},
 }
 
 

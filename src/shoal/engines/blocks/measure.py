@@ -159,7 +159,6 @@ class BlockMeasures:
             "loss": self.loss.to_dict(),
             "risk": self.risk.to_dict(),
             "utility": self.utility.to_dict(),
-            "quality": self.quality,
             "attacks": [],
             "sampled": self.sampled,
         }
