@@ -25,7 +25,7 @@ KEYS = {
 OF_CALLS = {"force", "original", "same_order", "threads", "partition_by", "allow_overlap"}
 """Settings of a call or a command that no job has."""
 NOTATION = {"k", "l", "c", "t", "effort", "kind", "values", "return_inverse", "phases", "bounds", "categories"}
-NOTATION |= {"allow_overlap", "tracked", "models", "columns", "to_table", "availableNow", "job", "operator"}
+NOTATION |= {"allow_overlap", "tracked", "models", "columns", "to_table", "availableNow", "job", "operator", "drop"}
 """What stands in messages of calls that no command makes, and notation such as k=10."""
 
 

@@ -94,6 +94,7 @@ def anonymize(
     codes: Names = (),
     numbers: Names = (),
     kinds: Mapping[str, KindName] | str | os.PathLike[str] | None = None,
+    hierarchies: str | os.PathLike[str] | None = None,
     models: Sequence[Model] | Model = (),
     accept: Names = (),
     strict: bool = False,
@@ -168,6 +169,9 @@ def anonymize(
     kinds : dict of str to str, or path, optional
         The kinds of many columns, or a data dictionary that holds them: a table whose first column has the names of the
         columns and whose column ``kind`` their kinds, or a job file. Other settings go before it.
+    hierarchies : path, optional
+        Folder with hierarchy files of quasi-identifiers, each with the name of its column: ``age.csv``, or
+        ``adult_hierarchy_age.csv``, as ARX calls it. `columns` go before it.
     models : sequence of Model
         Privacy models for confidential columns in addition to k, such as ``shoal.TCloseness("salary", t=0.1)`` or
         ``shoal.LDiversity("diagnosis", l=3)``; see ``docs/models.md``. If a model cannot be satisfied exactly, an
@@ -310,6 +314,7 @@ def anonymize(
         codes=given_codes,
         numbers=given_numbers,
         kinds=kinds,
+        hierarchies=hierarchies,
         models=models,
         accept=as_names(accept),
         strict=strict,

@@ -34,7 +34,7 @@ def test_a_map_of_another_format_is_refused_before_anything_is_compared(csv_file
 
     assert result.exit_code == 2
     assert is_one_paragraph(result.stderr)
-    assert ".svg, .html, .json" in result.stderr
+    assert ".svg, .png, .pdf, .html, .json" in result.stderr
 
 
 def test_json_is_printed_alone(csv_file):
@@ -49,7 +49,7 @@ def test_json_is_printed_alone(csv_file):
         (("-k", "3,x"), "not a list of whole numbers"),
         (("-k", "1"), "k=1"),
         (("--methods", "mdav,best"), "'best'"),
-        (("-o", "map.png"), "map.png"),
+        (("-o", "map.gif"), "map.gif"),
         (("--methods", "mdav", "--options", "effort=best"), "'effort'"),
     ],
 )

@@ -253,6 +253,7 @@ NOT_ASKED: Mapping[type[Settings], Mapping[str, str]] = {
         "models": "the form below adds one promise at a time, with the settings of its model",
         "accept": "a button beside each finding accepts it",
         **dict.fromkeys(("codes", "numbers", "kinds"), "the page Columns asks for the kinds of single columns"),
+        "hierarchies": "the page Columns asks for the hierarchy of single columns",
         "engine": "the app makes releases in memory",
         "memory": "the app makes releases in memory",
         "late": "the app makes no collections",

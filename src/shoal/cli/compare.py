@@ -17,7 +17,7 @@ from shoal.spelling import number
 
 _TRIED = (
     *("objective", "scaling", "missing", "truthful", "intervals", "seed", "accept", "strict", "steer", "options"),
-    *("codes", "numbers", "kinds"),
+    *("codes", "numbers", "kinds", "hierarchies"),
 )
 """The settings of a job that all choices share."""
 

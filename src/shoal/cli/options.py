@@ -205,6 +205,7 @@ _METAVAR = {
     **dict.fromkeys(("report", "manifest", "json", "kinds"), "FILE"),
     **dict.fromkeys(("lease", "patience", "max_age"), "SECONDS"),
     "to_table": "TABLE",
+    "hierarchies": "FOLDER",
     "memory": "SIZE",
     "rho": "NUMBER|song",
     "accept": "[COLUMN=]FINDING",

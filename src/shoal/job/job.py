@@ -19,6 +19,7 @@ from shoal.constraints.linked_histories import RarePatterns
 from shoal.errors import ParameterError
 from shoal.findings.finding import HIDDEN
 from shoal.job.engine_facts import IN_MEMORY, LIMITED, EngineName, engines_in_words
+from shoal.job.hierarchy_folder import with_hierarchies
 from shoal.job.job_files import content_of, job_text
 from shoal.job.kinds import with_kinds
 from shoal.models import MODELS, Model
@@ -321,6 +322,11 @@ class Job(Settings):
         description="data dictionary with the kinds of columns: a table of names with a column kind, or a job file; "
         "other settings go before it",
     )
+    hierarchies: str | None = Field(
+        None,
+        exclude=True,
+        description="folder of hierarchy files, each with the name of its column: age.csv, or adult_hierarchy_age.csv",
+    )
     strict: bool = Field(False, strict=True, description="notes of what may be misread are questions too")
     accept: tuple[str, ...] = Field(
         (),
@@ -370,8 +376,8 @@ class Job(Settings):
     @model_validator(mode="before")
     @classmethod
     def _as_columns(cls, content: Any) -> Any:
-        """Hold what `codes`, `numbers` and `kinds` say where the kind of a column is: in `columns`."""
-        return with_kinds(content) if isinstance(content, dict) else content
+        """Hold what `codes`, `numbers`, `kinds` and `hierarchies` say of columns in `columns`."""
+        return with_kinds(with_hierarchies(content)) if isinstance(content, dict) else content
 
     @property
     def chosen_engine(self) -> str:

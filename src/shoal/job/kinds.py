@@ -36,7 +36,7 @@ def with_kinds(content: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: content[name] for name in _AT_ONCE if content.get(name)}
     if not given and not content.get("kinds"):
         return rest
-    columns = {name: _plain(settings) for name, settings in dict(rest.get("columns") or {}).items()}
+    columns = {name: plain_settings(settings) for name, settings in dict(rest.get("columns") or {}).items()}
     for setting, names in given.items():
         for column in _names(setting, names):
             _take(columns.setdefault(column, {}), column, setting)
@@ -62,7 +62,8 @@ def _names(setting: str, given: Any) -> list[str]:
     return names
 
 
-def _plain(settings: Any) -> Any:
+def plain_settings(settings: Any) -> Any:
+    """Return the settings of a column as they were given."""
     if isinstance(settings, ColumnSettings):
         return settings.model_dump(exclude_unset=True)
     return dict(settings) if isinstance(settings, Mapping) else settings
