@@ -150,7 +150,7 @@ def test_hidden_and_merged_cells_blank_rows_and_formulas_are_told(path):
         "1 formula(s) are read as the values stored with them.",
         "1 formula(s) have no stored value and are read as missing. Open the workbook in Excel and save it to store "
         "them.",
-        "1 cell(s) hold an error such as #N/A and are read as missing.",
+        "1 cell(s) of 'age' hold an error such as #N/A and are read as missing.",
     )
     assert table.arrow["age"].to_pylist() == [20, 21, 22, None, None, None, 7]
 
@@ -177,7 +177,7 @@ def test_a_formula_is_read_as_its_value_and_a_text_like_a_formula_as_text(tmp_pa
 
 
 def test_a_mixed_column_is_a_question_with_its_exact_remedy(path):
-    rows = [["age", "height"], *([20 + i % 7, 100 + i] for i in range(30)), ["n/a", 1], ["refused", 2]]
+    rows = [["age", "height"], *([20 + i % 7, 100 + i] for i in range(30)), ["n/a", 130], ["refused", 131]]
     table = read(workbook(path, rows))
     (finding,) = [one for one in shoal.inspect(path, show_values=True).findings if one.name == "mixed-types"]
     remedy = finding.remedies[0]

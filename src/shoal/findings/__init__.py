@@ -96,6 +96,7 @@ _EXPLAINS = {
     "dates-as-numbers": {"repeats-of-identifiers", "missing-code", "outliers"},
     "missing-code": {"two-scales", "zeros", "outliers"},
     "two-scales": {"outliers"},
+    "zeros": {"outliers"},
     "constant": {"codes", "spelling-variants"},
 }
 """A finding of the first name makes those of the second redundant."""

@@ -10,6 +10,7 @@ from shoal.findings.finding import HIDDEN, Finding, Remedy
 _LEAST_RECORDS = 20
 _LEAST_REST = 10  # different values that say what is usual
 _FEW, _SHARE = 3, 0.002  # records that may be far from the others
+_MANY = 0.5  # of the records: a frequent value that is no code
 _GAP = 0.5  # of the range of the others
 _TAIL = 2.0  # length of a long tail, in that of the other one: amounts have no usual range
 
@@ -22,21 +23,28 @@ def outliers(view: ColumnView) -> Finding | None:
 
     Where the others are spread evenly, the gap is half of their range. Where they have a long tail, as incomes do, it
     is as wide as their range, and half of it on a logarithmic scale; there, numbers far too small are found as well.
+    The only few negative numbers count, too.
     """
     if len(view.numbers) < _LEAST_RECORDS:
         return None
     values, counts = view.different
     above = values[len(values) - _n_beyond(values, counts) :]
     below = values[: _n_beyond(-values[::-1], counts[::-1]) or _n_vanishing(values, counts)]
-    n_above, n_below = (int(counts[np.isin(values, those)].sum()) for those in (above, below))
-    if not n_above + n_below:
+    negative = values[: _n_negative(values, counts)]
+    sides = {"far above all others": above, "far below all others": below}
+    if len(negative) > len(below):
+        sides["far below all others"], sides["below 0, which no other is"] = values[:0], negative
+        below = negative
+    told = {side: int(counts[np.isin(values, those)].sum()) for side, those in sides.items()}
+    n_apart = sum(told.values())
+    if not n_apart:
         return None
-    sides = [f"{n:,} far {side}" for n, side in ((n_above, "above"), (n_below, "below")) if n]
     codes = [*below, *above] if view.show_values and view.kind is Kind.NUMERIC else [HIDDEN] * (len(below) + len(above))
     return Finding(
         "outliers",
         view.name,
-        f"{n_above + n_below:,} of {view.n_records:,} records lie apart: {' and '.join(sides)} all others",
+        f"{n_apart:,} of {view.n_records:,} records lie apart: "
+        + " and ".join(f"{n:,} {side}" for side, n in told.items() if n),
         "It may be a mistake or another unit, and moves the mean of its cell. A record far from all others is also the "
         "hardest to protect",
         (
@@ -52,9 +60,10 @@ def _n_beyond(values: Values, counts: Counts) -> int:
     """Return how many of the largest values are far above the others."""
     most = max(_FEW, _SHARE * counts.sum())
     n_records = 0
-    for n_values in range(1, len(values) - _LEAST_REST):
+    for n_values in range(1, len(values) - _LEAST_REST + 1):
         n_records += int(counts[-n_values])
-        if n_records > most:
+        # One value may be frequent, as a code is.
+        if n_records > (most if n_values > 1 else _MANY * counts.sum()):
             return 0
         rest, first = values[:-n_values], values[-n_values]
         gap, spread = first - rest[-1], np.ptp(rest)
@@ -72,6 +81,13 @@ def _n_vanishing(values: Values, counts: Counts) -> int:
     logs = np.log(values)
     is_far = logs[1] - logs[0] > np.ptp(logs[1:]) and logs[1] - logs[0] > np.log(10)
     return int(is_far and counts[0] <= max(_FEW, _SHARE * counts.sum()))
+
+
+def _n_negative(values: Values, counts: Counts) -> int:
+    """Return how many of the smallest values are negative, if these are the only ones and few."""
+    is_negative = values < 0
+    n_records = int(counts[is_negative].sum())
+    return int(is_negative.sum()) if n_records <= max(_FEW, _SHARE * counts.sum()) else 0
 
 
 def _has_tail(values: Values, counts: Counts) -> bool:

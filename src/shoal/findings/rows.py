@@ -120,6 +120,7 @@ def row_findings(
         for name, places in looks.labelled.items()
         if len(places) <= _few(n_records) or _are_larger(places, map(load, looks.numeric))
     ]
+    sums += _means(looks.numeric, load, n_records)
     said += _short_words(looks, said, load, n_records)
     found: list[Finding] = []
     if len(headings):
@@ -479,6 +480,31 @@ def _sums(numbers: Vector, hinted: Labels) -> Labels:
         below = np.flatnonzero(_are_equal(numbers, plain[:-1]) & (numbers > 0) & (np.arange(len(rest)) >= found[0]))
         found += below.tolist()
     return np.unique(np.array([*found, *whole.tolist()], dtype=np.int64))
+
+
+def _means(names: Sequence[str], load: Load, n_records: int) -> list[Suspect]:
+    """Return the first or last record if its numbers are the means of all others, in two columns or with a fraction."""
+    found = []
+    for place in (0, n_records - 1):
+        agreeing, fractions = [], []
+        for name in names:
+            values = load(name)
+            numbers = _plain(values)
+            rest = np.delete(numbers, place)
+            if not values[place].is_valid or np.ptp(rest) <= _ROUNDED:
+                continue
+            if abs(numbers[place] - rest.mean()) > _ROUNDED:
+                break
+            agreeing.append(name)
+            if numbers[place] % 1 and not (rest % 1).any():
+                fractions.append(name)
+        else:
+            if len(agreeing) > 1 or fractions:
+                found.append(Suspect(np.array([place]), agreeing[0], "the mean of all others"))
+    return found
+
+
+_ROUNDED = 0.0051  # as far as two decimals may be from a mean
 
 
 def _are_equal(numbers: Vector, others: Vector) -> NDArray[np.bool_]:

@@ -138,7 +138,7 @@ def _with_unit(
         return None
     share = f"{view.share(covered.n_records)} of the records hold a number{_marks_in_words(settings)}"
     if len(named) > 1:
-        if pc.all(pc.match_substring_regex(view.trimmed, r"^[\pL0-9]+$")).as_py():
+        if not _KNOWN.issuperset(named) and pc.all(pc.match_substring_regex(view.trimmed, r"^[\pL0-9]+$")).as_py():
             return None  # codes
         what = f"{share}, with {len(named)} different units {side} them{in_the_way(view, covered)}"
         why = f"{_WHY}. Convert them to one unit first"
@@ -159,6 +159,55 @@ def _is_unit(unit: str, side: str) -> bool:
 
 
 _LONGEST_UNIT = 20
+_KNOWN = frozenset(
+    [
+        "kg",
+        "g",
+        "mg",
+        "lb",
+        "lbs",
+        "oz",
+        "st",
+        "km",
+        "m",
+        "cm",
+        "mm",
+        "ft",
+        "in",
+        "l",
+        "ml",
+        "cl",
+        "h",
+        "hr",
+        "hrs",
+        "std",
+        "min",
+        "s",
+        "sec",
+        "ms",
+        "d",
+        "w",
+        "wk",
+        "mo",
+        "months",
+        "y",
+        "yr",
+        "yrs",
+        "years",
+        "jahre",
+        "j",
+        "monate",
+        "tage",
+        "ans",
+        "mois",
+        "jours",
+        "eur",
+        "usd",
+        "gbp",
+        "chf",
+        "k",
+    ]
+)
 _BEFORE = frozenset(
     [
         "ca.",

@@ -44,7 +44,7 @@ def two_forms(view: ColumnView) -> Finding | None:
     if len(view.texts) < 2 or view.n_present < _LEAST_RECORDS:
         return None
     forms = _forms(view)
-    looks = (_words_and_numbers, _other_marks, _pairs, _signs, _days_of_sheets, _synonyms)
+    looks = (_words_and_numbers, _other_marks, _pairs, _signs, _lists, _days_of_sheets, _synonyms, _slips)
     return next((found for look in looks if (found := look(view, forms)) is not None), None)
 
 
@@ -68,7 +68,8 @@ def _other_marks(view: ColumnView, forms: pa.Array) -> Finding | None:
     of_runs: dict[int, dict[str, int]] = {}
     for form, count in zip(different.to_pylist(), counts.tolist(), strict=True):
         if re.match(_RUNS, form):
-            of_runs.setdefault(form.count("9"), {})[form] = count
+            n_runs = form.replace("9:9:9", "9:9").count("9")  # seconds may be left out
+            of_runs.setdefault(n_runs, {})[form] = count
     for counted in of_runs.values():
         if len(counted) < 2 or sum(counted.values()) < _MOST * view.n_present:
             continue
@@ -99,6 +100,59 @@ def _signs(view: ColumnView, forms: pa.Array) -> Finding | None:
     return _finding(
         view, f"{n_numbers:,} of {view.n_records:,} records hold a number, and {n_signed:,} one with a sign", ()
     )
+
+
+def _lists(view: ColumnView, forms: pa.Array) -> Finding | None:
+    """Return what was found if some texts list others, as J45;E11 does."""
+    if len(view.texts) > _MOST_LISTED:
+        return None
+    texts = view.trimmed.to_pylist()
+    known = {text for text in texts if not re.search(_BETWEEN, text)}
+    parts = ([part.strip() for part in re.split(_BETWEEN, text)] for text in texts)
+    is_list = np.array([len(each) > 1 and known.issuperset(each) for each in parts], dtype=bool)
+    n_lists = _n_records(view, is_list)
+    if not 0 < n_lists < _MOST * view.n_present:
+        return None
+    what = f"{n_lists:,} of {view.n_records:,} records hold several of the texts that others have alone"
+    why = "Each list counts as a value of its own, unlike any of its parts. Give each part a column, or a record"
+    return Finding("two-forms", view.name, what, why, (as_category(view),))
+
+
+_BETWEEN = r"[;|,/+&]"
+_MOST_LISTED = 5000
+
+
+def _slips(view: ColumnView, forms: pa.Array) -> Finding | None:
+    """Return what was found if a rare word differs from a frequent one by one letter, as femal does from female."""
+    if len(view.texts) > _MOST_WORDS:
+        return None
+    words = pc.utf8_lower(view.trimmed).to_pylist()
+    counts = dict(zip(words, view.text_counts.tolist(), strict=True))
+    usual = {word for word in counts if len(word) >= _LONG and word.isalpha()}
+    slips = [
+        word
+        for word in usual
+        if any(counts[word] <= _RARE * counts[other] and _is_slip(word, other) for other in usual - {word})
+    ]
+    if not slips:
+        return None
+    n_slips = sum(counts[word] for word in slips)
+    return _finding(
+        view, f"{n_slips:,} of {view.n_records:,} records hold a word one letter away from a frequent one", ()
+    )
+
+
+_MOST_WORDS, _LONG, _RARE = 40, 4, 0.1
+
+
+def _is_slip(word: str, other: str) -> bool:
+    """Return whether one letter was left out, added or replaced, or two neighbours exchanged."""
+    if abs(len(word) - len(other)) > 1:
+        return False
+    same = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
+    rest, others = word[same:], other[same:]
+    swapped = len(rest) > 1 and rest[1] + rest[0] + rest[2:] == others
+    return rest[1:] == others[1:] or rest[1:] == others or rest == others[1:] or swapped
 
 
 def _days_of_sheets(view: ColumnView, forms: pa.Array) -> Finding | None:

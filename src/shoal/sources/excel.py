@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shoal.distribution import optional
-from shoal.errors import FileError, ParameterError
+from shoal.errors import FileError, ParameterError, listed
 from shoal.sources.binary_workbook import binary_sheets, scan_binary_sheet
 from shoal.sources.clean import check_names, check_wanted
 from shoal.sources.excel_writing import write_excel
@@ -311,7 +311,11 @@ def _notes(sheet: _Sheet, counts: SheetCounts, head: int | None, names: list[str
             "Excel and save it to store them."
         )
     if counts.errors:
-        notes.append(f"{counts.errors:,} cell(s) hold an error such as #N/A and are read as missing.")
+        odd = [
+            name for i, name in enumerate(names, sheet.first_column) if name is not None and i in counts.error_columns
+        ]
+        of = f" of {listed(odd)}" if odd else ""
+        notes.append(f"{counts.errors:,} cell(s){of} hold an error such as #N/A and are read as missing.")
     return notes
 
 

@@ -37,6 +37,7 @@ _RELATIONS = (
 )
 
 _FAR_COLUMN = re.compile(rb' r="([A-Z]{2,3})\d')
+_ERROR = re.compile(rb' r="([A-Z]{1,3})\d+"[^<>]* t="e"')
 _ROW = re.compile(rb' r="[A-Z]{0,3}(\d+)"')
 _HIDDEN_ROW = re.compile(rb'<(?:\w+:)?row [^<>]*?hidden="(?:1|true)"')
 _COLUMN = re.compile(rb"<(?:\w+:)?col [^<>]*>")
@@ -68,13 +69,17 @@ class SheetCounts:
     """First and last cell of each merged range, from 0, where the reader of cells does not report them."""
     errors: int = 0
     """Cells with an error, such as #N/A."""
+    error_columns: set[int] = field(default_factory=set)
+    """The columns that have some, from 1."""
     last_column: int = 26
     """At least 26, since single letters are not looked at."""
 
     def count(self, xml: bytes) -> None:
         """Count what is in a piece of the XML."""
         self.last_column = max(self.last_column, *map(_column_number, set(_FAR_COLUMN.findall(xml))), 0)
-        self.errors += xml.count(b't="e"')
+        if b't="e"' in xml:
+            self.errors += xml.count(b't="e"')
+            self.error_columns.update(map(_column_number, set(_ERROR.findall(xml))))
         if b"hidden=" in xml:
             self.hidden_rows += len(_HIDDEN_ROW.findall(xml))
             self.hidden_columns += [_bounds(tag) for tag in _COLUMN.findall(xml) if _is_hidden(tag)]
