@@ -221,6 +221,19 @@ def test_headings_of_groups_are_found_however_many_there_are(tmp_path):
     assert found.remedies[0].settings == {"skip_rows": "1,32,63,94,125,156"}
 
 
+@pytest.mark.parametrize("place", [0, 60])
+def test_means_without_a_word_are_found_and_other_records_are_not(place):
+    rng = np.random.default_rng(13)
+    columns = {name: list(map(float, rng.integers(18, 900, 60))) for name in ("age", "pay")}
+    others = {name: [*values[:place], 77.0, *values[place:]] for name, values in columns.items()}
+    means = {name: [*values[:place], round(np.mean(values), 2), *values[place:]] for name, values in columns.items()}
+    (found,) = rows_of(pa.table(means))
+
+    assert (found.name, found.remedies[0].settings) == (TOTALS, {"skip_rows": str(place + 1)})
+    assert "with the mean of all others in 'age'" in found.what
+    assert rows_of(pa.table(others)) == []
+
+
 def test_unanswered_questionnaires_are_not_notes():
     rng = np.random.default_rng(5)
     silent = rng.random(300) < 0.06

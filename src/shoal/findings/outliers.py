@@ -84,10 +84,11 @@ def _n_vanishing(values: Values, counts: Counts) -> int:
 
 
 def _n_negative(values: Values, counts: Counts) -> int:
-    """Return how many of the smallest values are negative, if these are the only ones and few."""
-    is_negative = values < 0
-    n_records = int(counts[is_negative].sum())
-    return int(is_negative.sum()) if n_records <= max(_FEW, _SHARE * counts.sum()) else 0
+    """Return how many of the smallest values are negative, if these are few, and the others are no amounts."""
+    n_negative = int(np.count_nonzero(values < 0))
+    rest, often = values[n_negative:], counts[n_negative:]
+    is_few = counts[:n_negative].sum() <= max(_FEW, _SHARE * counts.sum()) and len(rest) >= _LEAST_REST
+    return n_negative if is_few and not _has_tail(rest, often) else 0
 
 
 def _has_tail(values: Values, counts: Counts) -> bool:
