@@ -294,7 +294,8 @@ def confidential_findings(schema: Schema, views: Mapping[str, ColumnView], job: 
         is_used = name in modelled
         why = _COUNTED if is_used else "It is published as it was read"
         for finding in findings_of(view):
-            if finding.name not in _OF_CONFIDENTIAL or _is_settled(finding, column):
+            is_about = finding.name in _MISREAD or (is_used and finding.name in _SAID_TWICE)
+            if not is_about or _is_settled(finding, column):
                 continue
             accept = Remedy("accept", name, {"accept": [f"{name}={finding.name}"]})
             taken = tuple(remedy for remedy in finding.remedies if remedy.place in ("field", "rows"))
@@ -307,11 +308,14 @@ _COUNTED = (
     "as two"
 )
 
-_OF_CONFIDENTIAL = (
-    *("mixed-types", "numbers-as-text", "numbers-with-unit", "dates-as-text", "two-forms", "other-forms"),
-    *("spelling-variants", "thousands-as-decimals", "two-scales", "missing-code", "outliers"),
+_MISREAD = (
+    *("mixed-types", "numbers-as-text", "numbers-with-unit", "dates-as-text"),
+    *("thousands-as-decimals", "two-scales", "missing-code"),
 )
 """Findings that matter where nothing is averaged."""
+
+_SAID_TWICE = ("two-forms", "other-forms", "spelling-variants")
+"""Findings that matter where values are counted."""
 
 _OF_ZEROS = ("zeros", "missing-code")
 """Findings that zeros which are kept apart may give rise to."""
