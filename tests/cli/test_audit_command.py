@@ -70,7 +70,7 @@ def test_records_below_k_and_risks_come_from_one_reading(published, tmp_path, mo
 
     assert result.exit_code == 1
     assert result.stdout.splitlines()[-1].split() == ["record", "12", "class", "of", "4", "records"]
-    assert risks.read_text().splitlines()[:2] == ["record,class,size,risk", "0,0,4,0.25"]
+    assert risks.read_text().splitlines()[:2] == ["record,class,size,risk", "1,0,4,0.25"]
     assert asked == [str(published)]
 
 

@@ -159,6 +159,7 @@ def test_models_hold_for_everything_in_the_end(tmp_path, name):
     assert list(release.job.models) == models
 
 
+@pytest.mark.filterwarnings("ignore::shoal.ShoalWarning")  # two of its normal ages are negative
 @pytest.mark.parametrize("name", MODELS)
 def test_a_collection_loses_about_as_much_as_one_run_on_everything(tmp_path, name):
     base, late = earners(900), earners(100, seed=1)

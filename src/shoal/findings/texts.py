@@ -197,8 +197,6 @@ _KNOWN = frozenset(
         "jahre",
         "j",
         "monate",
-        "tage",
-        "ans",
         "mois",
         "jours",
         "eur",
