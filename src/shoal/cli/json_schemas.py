@@ -138,6 +138,7 @@ class Receipt(Shape):
     decided_by: Literal["settings", "file", "default"]
     n_missing: int | None
     n_different: int | None
+    n_decimals: Annotated[int | None, _is("decimals of the numbers, if they have few")]
     missing_by: Annotated[list[str], _is("what stands for a missing value; may be a value")]
     public: str
     line: Annotated[str, _is("all of it in a line")]
@@ -367,6 +368,7 @@ class InspectedColumn(Shape):
     role: Annotated[str, _is("proposed role")]
     used_for: Annotated[str | None, _is("subject, household or weights, if proposed")]
     proposed_kind: str | None
+    proposed_round: Annotated[int | None, _is("decimals of published means")]
     reason: str
     findings: list[Finding]
 

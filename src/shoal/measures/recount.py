@@ -143,7 +143,7 @@ class Verdict:
     withdrawn : str or None
         Why k is not claimed, if it is not: a sentence or two for readers of the report.
     records : pyarrow.Table or None
-        If asked for: ``record`` (from 0, in the order of the table), ``class`` (its number), ``size`` (in persons if a
+        If asked for: ``record`` (from 1, in the order of the table), ``class`` (its number), ``size`` (in persons if a
         subject is named) and ``risk``, 1 / size. It holds no value of the table, but shows which records are at risk:
         do not publish it.
     """
