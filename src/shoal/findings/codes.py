@@ -18,7 +18,7 @@ _OFTEN, _OFTEN_WITH_GAPS = 5, 3  # records with a code, on average
 _LEAST_RECORDS = 20
 
 _MOST_WITHOUT_GAPS, _MOST = 24, 60  # different numbers that may be codes
-_MANY_GAPS = 0.5
+_MANY_GAPS, _SOME_GAPS = 0.5, 0.2
 _BULK = (0.05, 0.95)  # of the records: the tails of what is measured have gaps, too
 _GRIDS = (1, 10, 100)  # decimals of codes such as 1.1 or 62.01
 
@@ -64,9 +64,15 @@ def perhaps_codes(view: ColumnView) -> Finding | None:
     steps = np.diff(bulk)
     share = 1 - len(bulk) / (np.ptp(bulk) + 1)
     is_even = len(set(steps)) == 1
+    n_gaps = np.count_nonzero(steps > steps.min())  # one alone may be that of zeros
     if grid == 1 and is_even and steps[0] == 1 and len(values) <= _MOST_WITHOUT_GAPS and counts.mean() >= _OFTEN:
         shape = "without gaps, which may be codes of categories as well as counts"
-    elif not is_even and share >= (_MANY_GAPS if grid == 1 else _GAPS) and counts.mean() >= _OFTEN_WITH_GAPS:
+    elif (
+        n_gaps >= _SOME_GAPS * len(steps)
+        and n_gaps > 1
+        and share >= (_MANY_GAPS if grid == 1 else _GAPS)
+        and counts.mean() >= _OFTEN_WITH_GAPS
+    ):
         shape = "with gaps between them, as codes of categories have"
     else:
         return None

@@ -159,6 +159,7 @@ class BlockMeasures:
             "loss": self.loss.to_dict(),
             "risk": self.risk.to_dict(),
             "utility": self.utility.to_dict(),
+            "quality": self.quality,
             "attacks": [],
             "sampled": self.sampled,
         }

@@ -109,6 +109,7 @@ def gather(
             "correlations": correlations(release.schema, release.original, release.plain_columns, _least(verdict)),
             "risk": None,
             "utility": None,
+            "quality": None,
             "attacks": [],
             **release.measures,
             "bound": bound,
