@@ -45,6 +45,7 @@ NOT_ON_WINDOWS = {
         "test_signals_of_the_terminal_are_for_the_server": _SIGNALS,
     },
     "engines/disk/test_damaged_scratch.py": {"test_a_complete_stage_is_on_the_disk_before_its_note_is": _FLUSH},
+    "cli/test_ctrl_c.py": {"test_the_system_may_end_it_too": _SIGNALS},
     "cli/test_bad_input.py": {"test_a_disk_that_is_full": _LIMITS},
     "stream/test_stream.py": {"test_the_old_checkpoint_stays_when_the_disk_is_full": _LIMITS},
     "incremental/test_collection.py": {"test_begin_without_room_on_the_disk_says_so": _LIMITS},

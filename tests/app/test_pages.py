@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import json
 import os
 import re
 import tomllib
@@ -210,6 +211,18 @@ def test_a_change_of_reading_is_no_refusal_while_the_file_is_read_again(ready, m
     assert "could not be done" not in answer.text
     assert "Reading the file in the new way" in answer.text
     assert ready.work.draft.input.fields["zip"].null_values == ("none",)
+
+
+def test_a_page_says_how_much_it_shows_so_that_it_is_not_loaded_again_for_that(ready, monkeypatch):
+    def found(self, line):
+        with open(json.loads(line)["file"], "a", encoding="utf-8") as file:
+            file.write('{"part": {"sheets": []}}\n' * 2)
+
+    monkeypatch.setattr(Inline, "write", found)
+    monkeypatch.setattr(Inline, "poll", lambda self: None)
+    ready.post("file/again")
+
+    assert 'data-parts="2"' in ready.page("file")
 
 
 def test_undo_stays_on_the_settings_of_a_column(ready):

@@ -70,6 +70,7 @@ def test_labels_stand_wherever_a_column_or_value_is_named(steward, folder, endin
     steward.open(f"survey.{ending}")
     steward.roles(v1="quasi-identifier", v2="quasi-identifier", v3="confidential")
     steward.post("protection", k="4")
+    steward.post("protection/model", column="0", model="l-diversity", bound="2")
     steward.release()
     steward.post("values", show="yes", back="file")
     steward.post("closer/records", which="lost")
@@ -78,6 +79,7 @@ def test_labels_stand_wherever_a_column_or_value_is_named(steward, folder, endin
     assert [step for step, page in pages.items() if "Geschlecht" not in page] == []
     assert "v2 Alter in Jahren" in pages["columns"]
     assert "v3 (Krankheit)" in pages["protection"]
+    assert "2 different values of 'v3' (Krankheit)" in pages["protection"]  # also in a sentence
     assert all("2 = Frau" in pages[step] for step in ("file", "columns/0", "closer"))
 
 

@@ -3,11 +3,14 @@
 The function does not return before the signal has come.
 """
 
-import os
 import signal
 import sys
 import threading
 from importlib import import_module
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))
+from systems import signal_main_thread
 
 
 def stop_in(module, name, delay, number):
@@ -17,9 +20,9 @@ def stop_in(module, name, delay, number):
 
     def begun(*arguments, **settings):
         if not delay:
-            os.kill(os.getpid(), number)
+            signal_main_thread(number)
             return original(*arguments, **settings)
-        timer = threading.Timer(delay, os.kill, (os.getpid(), number))
+        timer = threading.Timer(delay, signal_main_thread, (number,))
         timer.start()
         result = original(*arguments, **settings)
         timer.join()  # it is late on a busy machine

@@ -107,7 +107,7 @@ import os, signal, sys
 class Stop:
     def find_spec(self, name, *_):
         if name == os.environ["STOP_AT"]:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Stop())
@@ -126,6 +126,8 @@ def stopped_at(module, *words, tmp_path):
 @pytest.mark.parametrize("module", ["numpy", "secrets", "shoal._kernels", "click", "shoal.cli.exit_codes", "pyarrow"])
 @pytest.mark.parametrize("way", WAYS)
 def test_ctrl_c_while_modules_are_imported_ends_the_command_alike(way, module, tmp_path):
+    if way == "shoal" and not WAYS[way][0].exists():
+        pytest.skip("the command is not installed here, or is a program of Windows")
     result = stopped_at(module, *WAYS[way], "inspect", "people.csv", tmp_path=tmp_path)
 
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "\nStopped.\n")

@@ -191,3 +191,14 @@ def test_a_pandas_frame_comes_back_as_one():
 
     assert isinstance(release.table, pd.DataFrame)
     assert len(release.table) == 4
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+@pytest.mark.parametrize("odd", ["inf", "much"])
+def test_refusals_name_the_number_that_a_record_has_in_its_file(odd, engine, tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["age;pay", "Total;9", *(f"{20 + i};{odd if i == 6 else i}" for i in range(40))]) + "\n")
+    reading = {"skip_rows": "1", **({} if odd == "inf" else {"fields": {"pay": {"thousands": "."}}})}
+
+    with pytest.raises(shoal.ShoalError, match="the first in record 8"):
+        shoal.anonymize(path, k=3, quasi_identifiers=["age", "pay"], engine=engine, reading=reading)

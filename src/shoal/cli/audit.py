@@ -22,6 +22,7 @@ from shoal.interrupts import report_what_is_written
 from shoal.measures.recount import Diversity, Verdict
 from shoal.output.manifest import manifest_of, read_internal
 from shoal.output.report.formatting import counted
+from shoal.output.report.plot_files import plot_format, plot_sizes
 from shoal.sources import output_format_of, shown, write_into
 from shoal.spelling import option_name
 
@@ -62,6 +63,7 @@ from shoal.spelling import option_name
 @options.quiet
 @click.option("--list", "as_list", is_flag=True, help="List the records below k: their number, from 1, and class size.")
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")
+@click.option("--plot", metavar="FILE", help="Draw the sizes of the classes: .svg, .png or .pdf by its ending.")
 @options.force
 @click.option("--memory", metavar="SIZE", help="Count a file larger than memory in parts, within so much, such as 2GB.")
 @click.option(
@@ -97,7 +99,11 @@ def command(
         raise click.UsageError("--list lists the records in classes smaller than k. Give k: -k 10")
     if risks is not None:
         output_format_of(risks)
-        check_free([risks], given["force"], _inputs(file, given))
+    if given["plot"] is not None:
+        plot_format(given["plot"])
+    written = [path for path in (risks, given["plot"]) if path is not None]
+    if written:
+        check_free(written, given["force"], _inputs(file, given))
     roles = options.with_prefix(given, "role")
     with telling(), showing(f"reading and counting {shown(file)}", ""):
         verdict = audit(
@@ -123,13 +129,17 @@ def command(
         report_what_is_written()
         with replacing_all([risks], given["force"], private=[risks]) as (temporary,):
             write_into(verdict.records, temporary)
+    if given["plot"] is not None:
+        plot_sizes(verdict, given["plot"], given["force"])
     return 0 if verdict.holds else 1
 
 
 def _of_series(files: tuple[str, ...], k: int | None, as_json: bool, given: dict[str, Any]) -> int:
     """Recount several releases together."""
     roles = options.with_prefix(given, "role")
-    alone = [name for name in ("original", "manifest", "memory", "risks", "as_list", "same_order") if given.get(name)]
+    alone = [
+        name for name in ("original", "manifest", "memory", "risks", "plot", "as_list", "same_order") if given.get(name)
+    ]
     alone += [name for name in ("subject", "household", "keep_link") if name in roles]
     if alone:
         names = ", ".join("--list" if name == "as_list" else option_name(name) for name in alone)

@@ -43,7 +43,7 @@ _TRIED = (
     metavar="NUMBER,..",
     help="Random aggregation, one release for each: 0,0.5,1; above 0 a release is NOT k-anonymous (docs/random.md).",
 )
-@click.option("-o", "--output", metavar="FILE", help="The map: .svg, .html or .json by its ending.")
+@click.option("-o", "--output", metavar="FILE", help="The map: .html, .svg, .png, .pdf or .json by its ending.")
 @options.roles()
 @options.models
 @options.settings(Job, *_TRIED)

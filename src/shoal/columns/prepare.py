@@ -4,7 +4,7 @@ Declared codes become missing values, extremes are top- or bottom-coded, and wha
 missing values without a policy, infinities, categories that are not in the order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -20,11 +20,18 @@ from shoal.spelling import named, setting
 
 Missing = Literal["error", "own-value"]
 """What to do with missing values: refuse them, or treat missing as a value of its own."""
+NumberOf = Callable[[int], int] | None
+"""Returns the number of a record in its source, by its place in a table; None where records have no numbers."""
 CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError)
 """What Arrow raises for values that a type cannot hold, or a conversion that does not exist."""
 
 
-def prepare(table: pa.Table, schema: Schema, missing: Missing = "error", first_record: int | None = 0) -> pa.Table:
+def from_one(place: int) -> int:
+    """Return the number of a record where none was left out."""
+    return place + 1
+
+
+def prepare(table: pa.Table, schema: Schema, missing: Missing = "error", number_of: NumberOf = from_one) -> pa.Table:
     """Return the table with its quasi-identifiers recoded as set, or raise for a column that cannot be used.
 
     Parameters
@@ -35,8 +42,8 @@ def prepare(table: pa.Table, schema: Schema, missing: Missing = "error", first_r
         Roles, kinds and settings of the columns.
     missing : {"error", "own-value"}
         What to do with missing quasi-identifiers.
-    first_record : int, optional
-        Number of the first record in messages, if `table` is a part of a larger one; None if records have no numbers.
+    number_of : callable, optional
+        Returns the number of a record in messages, by its place in `table`; None if records have no numbers.
 
     Returns
     -------
@@ -50,13 +57,13 @@ def prepare(table: pa.Table, schema: Schema, missing: Missing = "error", first_r
         order does not name.
     """
     used = schema.having(Role.QUASI, Role.BY)
-    table = with_columns(table, {column.name: _prepared(table[column.name], column, first_record) for column in used})
+    table = with_columns(table, {column.name: _prepared(table[column.name], column, number_of) for column in used})
     if missing == "error":
         refuse_missing({column.name: table[column.name].null_count for column in schema.quasi}, table.num_rows, schema)
     return table
 
 
-def _prepared(values: pa.ChunkedArray, column: Column, first_record: int | None) -> pa.ChunkedArray:
+def _prepared(values: pa.ChunkedArray, column: Column, number_of: NumberOf) -> pa.ChunkedArray:
     """Return one column, recoded by its settings."""
     values = _with_plain_categories(values) if pa.types.is_dictionary(values.type) else one_missing(values)
     if column.settings.fold:
@@ -67,7 +74,7 @@ def _prepared(values: pa.ChunkedArray, column: Column, first_record: int | None)
         if limit is not None:
             values = _limited(values, column, limit, beyond)
     if pa.types.is_floating(values.type):
-        _refuse_infinite(values, column, first_record)
+        _refuse_infinite(values, column, number_of)
     if column.kind is Kind.ORDINAL:
         _refuse_unordered(values, column)
     return values
@@ -150,10 +157,10 @@ def _as_values(entries: tuple[str | int | float, ...], type_: pa.DataType) -> pa
     return pa.concat_arrays([pa.array([], type_), *(pa.array([entry]).cast(type_) for entry in entries)])
 
 
-def _refuse_infinite(values: pa.ChunkedArray, column: Column, first_record: int | None) -> None:
+def _refuse_infinite(values: pa.ChunkedArray, column: Column, number_of: NumberOf) -> None:
     infinite = np.asarray(pc.fill_null(pc.is_inf(values), False))
     if infinite.any():
-        where = "" if first_record is None else f", the first in record {first_record + infinite.argmax() + 1}"
+        where = "" if number_of is None else f", the first in record {number_of(int(infinite.argmax()))}"
         raise SchemaError(
             f"Column {column.name!r} has {infinite.sum():,} infinite values{where}. "
             "Infinity has no distance: make these values missing, or limit them (top, bottom)."

@@ -20,6 +20,7 @@ from shoal.measures.table_risk import table_linkage
 from shoal.methods import ALGORITHMS
 from shoal.output.release import Release
 from shoal.output.report.formatting import lost, percent
+from shoal.output.report.plot_files import ENDINGS, plot_format, write_plot
 from shoal.release import anonymize
 from shoal.sources import read
 from shoal.sources.clean import printable
@@ -183,10 +184,19 @@ class Comparison:
         return html(self)
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the map to an .svg, .html or .json file, atomically, readable by its owner only."""
-        form = {".svg": self.to_svg, ".html": self.to_html, ".json": self.to_json}[map_format(path)]
+        """Write everything to an .html or .json file, or the map as `plot` does, atomically and for its owner only."""
+        ending = map_format(path)
+        if ending in ENDINGS:
+            self.plot(path, force=force)
+            return
+        form = {".html": self.to_html, ".json": self.to_json}[ending]
         with replacing(path, force, private=True) as temporary:
             write_text(temporary, form())
+
+    def plot(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Draw the map of risk and loss into an .svg file or, with matplotlib (the extra `plots`), a .png or .pdf."""
+        plot_format(path)
+        write_plot(self.to_svg(), path, force)
 
     def __str__(self) -> str:
         wide = max(12, *(len(c.name) + 2 for c in self.choices))
@@ -215,7 +225,7 @@ class Comparison:
 
 def map_format(path: str | os.PathLike[str]) -> str:
     """Return the extension of the file of a map; raise if it is not one of those that are written."""
-    ending, known = Path(path).suffix.lower(), (".svg", ".html", ".json")
+    ending, known = Path(path).suffix.lower(), (*ENDINGS, ".html", ".json")
     if ending not in known:
         raise FileError(f"{Path(path).name!r} does not say its format. Choose a name that ends in {', '.join(known)}.")
     return ending

@@ -13,7 +13,7 @@ from shoal.arrays import as_cell_size
 from shoal.columns.categories import coded
 from shoal.columns.coarse.layout import check_intervals
 from shoal.columns.coarse.schema import with_coarse_values
-from shoal.columns.prepare import n_with_named_values, prepare, refuse_without_effect
+from shoal.columns.prepare import NumberOf, from_one, n_with_named_values, prepare, refuse_without_effect
 from shoal.columns.schema import POSITIONS, Column, Kind, Role, Schema, is_text, natural_kind, value_type
 from shoal.columns.sharing import Sharing, unchanged_columns
 from shoal.constraints.ncp_cells import check_objective
@@ -75,12 +75,12 @@ def prepared(job: Job, table: Table) -> Prepared:
     needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
     given = table.load(list(needed))
     schema = with_found_codes(schema, given)
-    original = prepare(given, schema, job.missing)
+    original = prepare(given, schema, job.missing, table.receipt.number_of)
     refuse_without_effect(n_with_named_values(given, original, schema))
     original = coded(original, schema)
     schema = with_coarse_values(schema, original, job.k)
     check_values(original, schema, job.steer, job.missing)
-    weights = survey_weights(original, schema)
+    weights = survey_weights(original, schema, table.receipt.number_of)
     views = column_views(schema, original, table)
     unchanged = published_unchanged(schema, table.load)
     findings = [*of_records, *column_findings(schema, views), *role_findings(schema, unchanged, job.k)]
@@ -368,8 +368,8 @@ def check_bound(job: Job, schema: Schema) -> None:
             )
 
 
-def survey_weights(table: pa.Table, schema: Schema, first_record: int | None = 0) -> Vector | None:
-    """Return the validated survey weights, or None if there are none; `first_record` as in `prepare`."""
+def survey_weights(table: pa.Table, schema: Schema, number_of: NumberOf = from_one) -> Vector | None:
+    """Return the validated survey weights, or None if there are none; `number_of` as in `prepare`."""
     name = schema.roles.weights
     if name is None:
         return None
@@ -379,7 +379,7 @@ def survey_weights(table: pa.Table, schema: Schema, first_record: int | None = 0
     weights = np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan))
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
-        where = "" if first_record is None else f", the first in record {first_record + bad.argmax() + 1}"
+        where = "" if number_of is None else f", the first in record {number_of(int(bad.argmax()))}"
         raise SchemaError(
             f"The survey weights in column {name!r} must be finite and not negative; {bad.sum():,} are not{where}."
         )

@@ -41,6 +41,7 @@ from shoal.output.release_warnings import accepted_columns, warnings_of
 from shoal.output.report import Form
 from shoal.output.report.codebook import codebook
 from shoal.output.report.notebook import to_summary
+from shoal.output.report.plot_files import plot_distribution, plot_sizes
 from shoal.output.writing import write_release
 from shoal.series.part_of_series import PartOfSeries
 from shoal.sources import ValueLabels
@@ -404,6 +405,32 @@ class Release:
     def _warn(self) -> None:
         for text in self.warnings:
             python_warnings.warn(text, ShoalWarning, stacklevel=8)  # where `shoal.anonymize` was called
+
+    def plot(
+        self,
+        path: str | os.PathLike[str],
+        column: str | None = None,
+        *,
+        form: Form = "internal",
+        force: bool = False,
+    ) -> None:
+        """Draw the sizes of the classes, or the values of a published column, into a file.
+
+        Parameters
+        ----------
+        path : path
+            A file that ends in .svg or, with matplotlib (the extra `plots`), in .png or .pdf. Readable by its owner.
+        column : str, optional
+            The column to draw.
+        form : {"internal", "public"}
+            The internal form draws the original values of a column too, in groups of at least k records.
+        force : bool
+            Overwrite an existing file.
+        """
+        if column is None:
+            plot_sizes(self.verdict, path, force)
+        else:
+            plot_distribution(self, column, path, form, force)
 
     def write(
         self,

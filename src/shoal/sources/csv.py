@@ -50,7 +50,7 @@ def read_csv(path: Path, columns: Sequence[str] | None, reading: Reading) -> Con
     skipping = Skipping(reading, file.names)
     texts, is_whole = pa.concat_tables(skipping.of_tables(file.texts, wanted)), len(wanted) == len(file.names)
     skipping.check()
-    table, found = infer(texts, file.whole_file, file.own, path.name, is_whole=is_whole)
+    table, found = infer(texts, file.whole_file, file.own, path.name, is_whole=is_whole, number_of=skipping.number_of)
     return Content.of(table, skipping.noted(file.receipt(found)))
 
 
@@ -67,7 +67,7 @@ def read_csv_parts(path: Path, reading: Reading) -> Parts:
     for part in texts(file.names, first):
         types.see(part)
     first.check()
-    schema, found = types.decide(path.name, texts)
+    schema, found = types.decide(path.name, texts, first.number_of)
     receipt = first.noted(file.receipt(found))
     return Parts(schema, types.n_records, lambda wanted: map(types.typed, texts(wanted)), receipt)
 

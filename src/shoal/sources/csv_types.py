@@ -112,6 +112,7 @@ def infer(
     path: str,
     *,
     is_whole: bool = True,
+    number_of: Callable[[int], int],
 ) -> tuple[pa.Table, TypesFound]:
     """Return the table with a type for each column, and what was decided.
 
@@ -123,7 +124,7 @@ def infer(
         how = own[name]
         found = _typed(without_nulls(table[name], how.null_values), _attempts(how, whole_file))
         if how.is_typed:
-            _refuse_unread([found.column], how, name)
+            _refuse_unread([found.column], how, name, number_of)
         return found
 
     typed = _by_column(typed_column, table.column_names)
@@ -144,12 +145,15 @@ class Types:
         _by_column(lambda name: self._columns[name].see(self._text(texts, name)), texts.column_names)
         self.n_records += texts.num_rows
 
-    def decide(self, path: str, texts: Callable[[list[str]], Iterator[pa.Table]]) -> tuple[pa.Schema, TypesFound]:
+    def decide(
+        self, path: str, texts: Callable[[list[str]], Iterator[pa.Table]], number_of: Callable[[int], int]
+    ) -> tuple[pa.Schema, TypesFound]:
         """Return the types, and what was decided; read the texts again of a column that does not match its options."""
         for name, column in self._columns.items():
             column.decide()
             if self._own[name].is_typed and column.attempt is None:
-                _refuse_unread((self._text(part, name) for part in texts([name])), self._own[name], name)
+                parts = (self._text(part, name) for part in texts([name]))
+                _refuse_unread(parts, self._own[name], name, number_of)
         types = pa.schema([(name, column.type) for name, column in self._columns.items()])
         by = {name: column.by for name, column in self._columns.items()}
         return types, _found(by, self._whole_file, self._own, path, self.n_records)
@@ -287,10 +291,12 @@ def _grouped_hint(by_mark: Mapping[str, list[str]], thousandths: frozenset[str])
     return ""
 
 
-def typed_field(name: str, text: pa.ChunkedArray, how: FieldReading) -> pa.ChunkedArray:
+def typed_field(
+    name: str, text: pa.ChunkedArray, how: FieldReading, number_of: Callable[[int], int]
+) -> pa.ChunkedArray:
     """Return a column of texts as numbers or dates, as its options specify; raise if a value does not match."""
     found = _typed(text, _attempts(how, FieldReading())).column
-    _refuse_unread([found], how, name)
+    _refuse_unread([found], how, name, number_of)
     return found
 
 
@@ -369,8 +375,10 @@ def _with_unit(attempt: Attempt, side: Side) -> Attempt:
     return Attempt(read, holds, attempt.mark, thousands=attempt.thousands, unit=side)
 
 
-def _refuse_unread(parts: Iterable[pa.ChunkedArray], how: FieldReading, name: str) -> None:
-    """Raise if the options given for a single column do not match all of its values."""
+def _refuse_unread(
+    parts: Iterable[pa.ChunkedArray], how: FieldReading, name: str, number_of: Callable[[int], int]
+) -> None:
+    """Raise if the options given for a single column do not match all of its values; `number_of` numbers records."""
     n_odd = n_before = first = 0
     for values in parts:
         if not pa.types.is_string(values.type):
@@ -389,7 +397,7 @@ def _refuse_unread(parts: Iterable[pa.ChunkedArray], how: FieldReading, name: st
         what = what if how.unit is None else f"numbers with a unit {how.unit} them"
         raise FileError(
             f"Column {name!r} is specified to hold {what}, but {n_odd:,} of its values do not match, the first in "
-            f"record {first + 1}. Give the right format or marks, or, if these values stand for missing ones, "
+            f"record {number_of(first)}. Give the right format or marks, or, if these values stand for missing ones, "
             f"{setting('null_values', [...], column=name)}."
         )
 

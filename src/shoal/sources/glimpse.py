@@ -49,7 +49,7 @@ def text_glimpse(path: Path, reading: Reading) -> Glimpse:
     for text in _texts(path, reading):
         start += text[: max(_START - len(start), 0)]
         lines = (rest + text).split("\n")
-        rest = lines.pop()
+        rest = lines.pop()[: _LONGEST + 1]
         if len(lines) > FIRST + LAST and number >= FIRST:  # only the last ones count
             number, lines = number + len(lines) - LAST, lines[-LAST:]
         for line in lines:

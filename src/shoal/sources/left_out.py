@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.sources.clean import check_wanted
-from shoal.sources.reading import Reading, Receipt
+from shoal.sources.reading import Reading, Receipt, number_after
 from shoal.sources.text_values import is_among
 from shoal.spelling import name_and_value, named, number, setting
 
@@ -95,9 +95,18 @@ class Skipping:
         if n_left_out and n_left_out == n_seen:
             raise ParameterError(f"{named('skip_rows', 'skip_where')} leave out all {n_seen:,} records. Correct them.")
 
+    @property
+    def left_out(self) -> NDArray[np.int64]:
+        """The places of the records that were left out."""
+        return np.concatenate([np.empty(0, np.int64), *self._left])
+
+    def number_of(self, place: int) -> int:
+        """Return the number in the source of a record that stays, by its place among these."""
+        return number_after(place, self.left_out)
+
     def noted(self, receipt: Receipt) -> Receipt:
         """Return the receipt with what was left out."""
-        return replace(receipt, left_out=np.concatenate([np.empty(0, np.int64), *self._left]))
+        return replace(receipt, left_out=self.left_out)
 
 
 def all_skipped(rows: str | None, more: Sequence[int | str]) -> str:

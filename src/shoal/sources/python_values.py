@@ -64,14 +64,17 @@ def cell_columns(
         keep = skipping.keep(n_records, lambda name: pa.chunked_array([_texts(cells_of(name))]))
         skipping.check()
         cells = {name: list(compress(column, keep)) for name, column in cells.items()}
-    made = {name: _cell_column(name, column, own[name], of_sheet) for name, column in cells.items()}
+    number_of = skipping.number_of
+    made = {name: _cell_column(name, column, own[name], of_sheet, number_of) for name, column in cells.items()}
     found["fields"] = {name: own[name] for name in made if own[name] != FieldReading()}
     mixed = {name: column.mixed for name, column in made.items() if column.mixed}
     table = pa.table({name: column.values for name, column in made.items()})
     return table, skipping.noted(Receipt(reading, reading.model_copy(update=found), mixed))
 
 
-def _cell_column(name: str, cells: Sequence[Any], how: FieldReading, of_sheet: bool) -> CellColumn:
+def _cell_column(
+    name: str, cells: Sequence[Any], how: FieldReading, of_sheet: bool, number_of: Callable[[int], int]
+) -> CellColumn:
     """Return the cells of a column with their common type; null values are missing.
 
     In a spreadsheet an empty text is a missing value, and whole numbers are not a type of their own.
@@ -85,7 +88,7 @@ def _cell_column(name: str, cells: Sequence[Any], how: FieldReading, of_sheet: b
         values = _texts(cells)
     column = pa.chunked_array([values])
     if how.is_typed and pa.types.is_string(column.type):
-        return CellColumn(typed_field(name, column, how), {})
+        return CellColumn(typed_field(name, column, how, number_of), {})
     if how.is_typed and not pa.types.is_null(column.type):
         raise FileError(
             f"The texts of column {name!r} are to be read by a format of dates or marks of numbers, but its cells are "

@@ -309,6 +309,12 @@ OF_ANY_SOURCE = frozenset({"skip_rows", "skip_where"})
 """Options that every source understands, also frames (`shoal.sources.left_out`)."""
 
 
+def number_after(place: int, left_out: NDArray[np.int64]) -> int:
+    """Return the number, from 1, of a record by its place among those that were not left out."""
+    before = left_out - np.arange(len(left_out))
+    return place + 1 + int(np.searchsorted(before, place, side="right"))
+
+
 @dataclass(frozen=True)
 class Receipt:
     """How a table was read, and who decided it.
@@ -346,8 +352,7 @@ class Receipt:
         >>> [receipt.number_of(place) for place in range(3)]
         [2, 4, 5]
         """
-        before = self.left_out - np.arange(len(self.left_out))
-        return place + 1 + int(np.searchsorted(before, place, side="right"))
+        return number_after(place, self.left_out)
 
     def decided_by(self, setting: str, column: str | None = None) -> Decider | None:
         """Return who decided on a setting of the file or of a column; None where it had no effect.

@@ -73,17 +73,17 @@ def test_names_that_mean_harm_are_text(form):
 
 def test_styles_and_scripts_are_those_of_the_package():
     text = render(at_risk(hostile()))
-    variables, css, js = (
+    variables, css, figures, js = (
         resources.files("shoal.output.report").joinpath("page", name).read_text("utf-8")
-        for name in ("variables.css", "report.css", "report.js")
+        for name in ("variables.css", "report.css", "figures.css", "report.js")
     )
     digest = base64.b64encode(hashlib.sha256(js.encode()).digest()).decode()
 
-    assert f"<style>{variables}{css}</style>" in text
+    assert f"<style>{variables}{css}{figures}</style>" in text
     assert f"<script>{js}</script>" in text
     assert f"script-src 'sha256-{digest}'" in text
     assert "default-src 'none'" in text
-    assert re.findall(r"url\(|@import|https?:", variables + css + js) == []
+    assert re.findall(r"url\(|@import|https?:", variables + css + figures + js) == []
 
 
 def test_every_column_is_named_once_in_the_table_of_columns():

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
@@ -199,8 +200,12 @@ def _environment() -> Environment:
     return environment
 
 
-def _told(text: str) -> str:
-    """Return a sentence of shoal in the words of the pages, fit to be shown."""
+@pass_context
+def _told(context: Context, text: str) -> str:
+    """Return a sentence of shoal in the words of the pages, with the labels of columns that it quotes."""
+    labels: dict[str, str] = context.get("labels", {})
+    for name, label in labels.items():
+        text = text.replace(f"'{name}'", f"'{name}' ({label})")
     return shown(in_words(text))
 
 

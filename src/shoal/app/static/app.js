@@ -10,9 +10,25 @@
       if (!other || (part.dataset.live === "once" && part.children.length)) return;
       part.replaceChildren.apply(part, Array.from(other.childNodes));
     });
+    document.querySelectorAll('form[data-autosave="whole"]').forEach(function (form) { renew(form, fresh); });
     var at = fresh.querySelector("input[name=at]");
     if (at) document.querySelectorAll("input[name=at]").forEach(function (field) { field.value = at.value; });
     begin();
+  }
+
+  function shape(form) {
+    return Array.from(form.elements).map(function (field) {
+      return field.name + field.type + (field.options ? field.options.length : "");
+    }).join();
+  }
+
+  // A form may have other fields than before: those of a household, once there is one; sheets, once they are known.
+  function renew(form, fresh) {
+    var other = fresh.querySelector('form[data-autosave][action="' + form.getAttribute("action") + '"]');
+    if (!other || form.dataset.typed || shape(other) === shape(form)) return;
+    var focused = document.activeElement && document.activeElement.id;
+    form.replaceChildren.apply(form, Array.from(other.childNodes));
+    if (focused && document.getElementById(focused)) document.getElementById(focused).focus();
   }
 
   // Show another page in place of this one: it says why something could not be done.
@@ -33,12 +49,12 @@
   function follow(run) {
     if (run.dataset.followed) return;
     run.dataset.followed = "yes";
-    var source = new EventSource(run.dataset.events), parts = 0;
+    var source = new EventSource(run.dataset.events), parts = Number(run.dataset.parts);
     source.addEventListener("progress", function (event) {
       var found = JSON.parse(event.data), bar = run.querySelector("progress");
       run.querySelector(".stage").textContent = found.stage;
       if (found.share === null) bar.removeAttribute("value"); else bar.value = found.share;
-      if (found.parts > parts) { parts = found.parts; source.close(); reload(); }
+      if (found.parts > parts) { source.close(); reload(); }
     });
     source.addEventListener("end", function () { source.close(); reload(); });
     source.addEventListener("error", ask);
@@ -54,20 +70,6 @@
     ["csrf", "at"].forEach(function (name) { body.set(name, form.elements[name].value); });
     body.set(field.name, field.value);
     return body;
-  }
-
-  function names(form) {
-    return Array.from(form.elements).map(function (field) { return field.name; }).join();
-  }
-
-  // A saved form may have other fields than before: those of a household, once there is one.
-  function renew(form, text) {
-    var fresh = new DOMParser().parseFromString(text, "text/html");
-    var other = fresh.querySelector('form[data-autosave][action="' + form.getAttribute("action") + '"]');
-    if (!other || names(other) === names(form)) return;
-    var focused = document.activeElement && document.activeElement.id;
-    form.replaceChildren.apply(form, Array.from(other.childNodes));
-    if (focused && document.getElementById(focused)) document.getElementById(focused).focus();
   }
 
   function autosave(form) {
@@ -87,8 +89,7 @@
             form.querySelectorAll("[aria-invalid]").forEach(function (wrong) { wrong.removeAttribute("aria-invalid"); });
             form.querySelectorAll(".wrong").forEach(function (told) { told.textContent = ""; });
             refresh(text);
-            if (whole) renew(form, text);
-            else field.closest("tr").classList.toggle("undecided", !form.elements[field.name.replace("kind", "role")].value);
+            if (!whole) field.closest("tr").classList.toggle("undecided", !form.elements[field.name.replace("kind", "role")].value);
             form.querySelector(".saved").textContent = "Saved.";
           });
         });

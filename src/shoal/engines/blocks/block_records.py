@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.columns.prepare import as_seen, decoded, one_missing, prepare
+from shoal.columns.prepare import NumberOf, as_seen, decoded, one_missing, prepare
 from shoal.columns.schema import Schema, value_type
 from shoal.columns.value_hashes import record_hashes, value_hashes
 from shoal.errors import SchemaError
@@ -52,7 +52,7 @@ def plain_schema(schema: Schema) -> Schema:
     return replace(schema, columns=columns)
 
 
-def travelling(batch: pa.Table, schema: Schema, first_record: int | None = None) -> pa.Table:
+def travelling(batch: pa.Table, schema: Schema, number_of: NumberOf = None) -> pa.Table:
     """Return the records of a batch as they travel; missing values are allowed.
 
     Parameters
@@ -64,7 +64,7 @@ def travelling(batch: pa.Table, schema: Schema, first_record: int | None = None)
     first_record : int, optional
         The number of the first record, for messages, if records have numbers.
     """
-    table = prepare(batch.select(carried(schema)), schema, "own-value", first_record)
+    table = prepare(batch.select(carried(schema)), schema, "own-value", number_of)
     columns = {name: decoded(table[name].cast(value_type(table[name].type))) for name in table.column_names}
     hashes = record_hashes(columns.values(), table.num_rows).view(np.int64)
     return pa.table({**columns, **dict(zip(HASHES, map(pa.array, hashes), strict=True))})

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from shoal.arrays import as_cell_size
 from shoal.columns.distribution import Distributions
-from shoal.columns.prepare import refuse_missing, refuse_without_effect
+from shoal.columns.prepare import NumberOf, refuse_missing, refuse_without_effect
 from shoal.columns.schema import Column, Kind, Role, Schema, is_text
 from shoal.constraints.strata import refuse_small_strata, strata_in_words
 from shoal.engines.blocks.block_records import carried, plain_schema, travelling
@@ -61,15 +61,15 @@ class TableSummary(NamedTuple):
         batch: pa.Table,
         schema: Schema,
         seed: int,
-        first_record: int | None = None,
+        number_of: NumberOf = None,
         highest_key: int = 2**64 - 1,
     ) -> "TableSummary":
         """Summarize a batch, as it was read; raise on values that cannot be used.
 
         Records with sampling keys above `highest_key` are known not to be in the sample of the whole.
         """
-        records = travelling(batch, schema, first_record)
-        survey_weights(records, schema, first_record)
+        records = travelling(batch, schema, number_of)
+        survey_weights(records, schema, number_of)
         names = [name for name in carried(schema) if name in schema.quasi_names]
         return TableSummary(Statistics.of(batch, records, schema), Sample.of(records, names, seed, highest_key))
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.columns.prepare import NumberOf
 from shoal.columns.schema import Schema
 from shoal.engines.blocks.block_records import carried, travelling
 from shoal.engines.blocks.blueprint import BORDER_ROUNDS, Blueprint, TableSummary
@@ -69,10 +70,10 @@ class Engine(Protocol[Records]):
         """Make a stage: its records, and what was found out. An engine may keep both, and make them again."""
 
     def summarize(self, summary: Callable[..., TableSummary]) -> TableSummary:
-        """Merge the summaries of all batches; ``summary(batch)`` also takes `first_record` and `highest_key`."""
+        """Merge the summaries of all batches; ``summary(batch)`` also takes `number_of` and `highest_key`."""
 
     def assign(self, blueprint: Blueprint, send: Callable[..., Sent]) -> Records:
-        """Send all records to leaves; ``send(batch)`` also takes `first_record`."""
+        """Send all records to leaves; ``send(batch)`` also takes `number_of`."""
 
     def count(self, records: Records, n_leaves: int) -> Labels:
         """Return the number of records of each leaf, shape (n_leaves,)."""
@@ -154,8 +155,8 @@ def _in_leaves(engine: Engine[Records], blueprint: Blueprint) -> tuple[Records, 
     return records, blueprint
 
 
-def _sent(blueprint: Blueprint, batch: pa.Table, first_record: int | None = None) -> Sent:
-    records = travelling(batch, blueprint.schema, first_record)
+def _sent(blueprint: Blueprint, batch: pa.Table, number_of: NumberOf = None) -> Sent:
+    records = travelling(batch, blueprint.schema, number_of)
     return Sent(records, blueprint.assign(records))
 
 

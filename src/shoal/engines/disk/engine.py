@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal import kernels
+from shoal.columns.prepare import NumberOf
 from shoal.columns.schema import Schema
 from shoal.columns.value_hashes import record_hashes
 from shoal.engines.blocks import driver
@@ -34,6 +35,7 @@ from shoal.files import sync_folder
 from shoal.job import Job
 from shoal.kernels.parallel_calls import side_by_side
 from shoal.progress import OneTotal
+from shoal.sources import Receipt
 from shoal.sources.batches import Batches
 from shoal.sources.clean import without_records
 from shoal.typing import Labels, Progress
@@ -190,12 +192,12 @@ class _DiskEngine:
 
         side_by_side(counted, items, threads)
 
-    def _numbered(self) -> Iterator[tuple[int, pa.Table]]:
-        """Yield the batches of the table, each with the number of its first record."""
-        first_record = 0
+    def _numbered(self) -> Iterator[tuple[NumberOf, pa.Table]]:
+        """Yield the batches of the table, each with the numbers of its records."""
+        n_before = 0
         for batch in self._source.read(self._columns):
-            yield first_record, batch
-            first_record += batch.num_rows
+            yield partial(_number, self._source.receipt, n_before), batch
+            n_before += batch.num_rows
 
     @property
     def _target(self) -> Spill:
@@ -210,10 +212,10 @@ class _DiskEngine:
         gathered: list[TableSummary] = []
         lock = Lock()
 
-        def of_batch(item: tuple[int, pa.Table]) -> int:
-            first_record, batch = item
+        def of_batch(item: tuple[NumberOf, pa.Table]) -> int:
+            number_of, batch = item
             highest = gathered[0].sample.highest_key if gathered else 2**64 - 1
-            found = summary(batch, first_record=first_record, highest_key=highest)
+            found = summary(batch, number_of=number_of, highest_key=highest)
             with lock:
                 gathered.append(found)
                 if len(gathered) > _MERGED:
@@ -229,9 +231,9 @@ class _DiskEngine:
         spill.clear()
         with self._gathering("input") as gathering:
 
-            def send_batch(item: tuple[int, pa.Table]) -> int:
-                first_record, batch = item
-                sent = send(batch, first_record=first_record)
+            def send_batch(item: tuple[NumberOf, pa.Table]) -> int:
+                number_of, batch = item
+                sent = send(batch, number_of=number_of)
                 gathering.add(sent.records, sent.leaves)
                 return int(batch.num_rows)
 
@@ -337,3 +339,8 @@ def _n_buckets(blueprint: Blueprint) -> int:
 def buckets_of(first_halves: NDArray[np.uint64], n_buckets: int) -> Labels:
     """Return the bucket of each published record, in the order of the first half of its hash."""
     return np.asarray((first_halves >> np.uint64(32)) * np.uint64(n_buckets) >> np.uint64(32), dtype=np.int64)
+
+
+def _number(receipt: Receipt, n_before: int, place: int) -> int:
+    """Return the number of a record in its source, by its place in a batch."""
+    return receipt.number_of(n_before + place)

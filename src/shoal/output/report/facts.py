@@ -150,23 +150,25 @@ def _columns(release: "Release", form: Form) -> list[dict[str, str | None]]:
 
 
 def _distributions(release: "Release", form: Form) -> list[dict[str, Any]]:
-    """Return the distribution of each published column; also before, where it was replaced and the form allows it.
+    """Return the distribution of each published column."""
+    columns = [column for column in release.schema.published if column.role is not Role.LINK]
+    found = column_by_column(lambda column: distribution_of(release, column, form), columns, release.verdict.n_records)
+    return list(found)
+
+
+def distribution_of(release: "Release", column: Column, form: Form) -> dict[str, Any]:
+    """Return the distribution of a column; also before, where it was replaced and the form allows it.
 
     Intervals and periods count at their middle. Sets and ancestors are bars of their own, and have no before.
     """
-
-    def shown(column: Column) -> dict[str, Any]:
-        listed = column.form in ("set", "ancestor")
-        compared = form == "internal" and column.role is Role.QUASI and not listed
-        return distribution(
-            replace(column, kind=Kind.NOMINAL) if listed else column,
-            release.original[column.name] if compared else None,
-            (release.columns if listed else release.plain_columns)[column.name],
-            _least(release.verdict),
-        )
-
-    columns = [column for column in release.schema.published if column.role is not Role.LINK]
-    return list(column_by_column(shown, columns, release.verdict.n_records))
+    listed = column.form in ("set", "ancestor")
+    compared = form == "internal" and column.role is Role.QUASI and not listed
+    return distribution(
+        replace(column, kind=Kind.NOMINAL) if listed else column,
+        release.original[column.name] if compared else None,
+        (release.columns if listed else release.plain_columns)[column.name],
+        _least(release.verdict),
+    )
 
 
 def class_sizes(verdict: Verdict) -> list[dict[str, int | bool]]:

@@ -35,7 +35,7 @@ def to_html(facts: Mapping[str, Any]) -> str:
     facts : mapping
         As `shoal.output.report.facts.gather` returns them.
     """
-    style, script = _part("variables.css") + _part("report.css"), _part("report.js")
+    style, script = _part("variables.css") + _part("report.css") + _part("figures.css"), _part("report.js")
     page = _template().render(
         facts=facts,
         verdict=facts["verdict"],
