@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shoal.arrays import times_power_of_two
 from shoal.columns.equivalence import class_ids
 from shoal.columns.prepare import decoded, one_missing
 from shoal.columns.schema import is_text, natural_kind, value_type
@@ -452,8 +453,8 @@ def _sums(numbers: Vector, hinted: Labels) -> Labels:
     """Return the records whose number is the sum of all others, or of those above it back to the last such record."""
     if (numbers < 0).any():
         return np.empty(0, dtype=np.int64)
-    # In shares of the largest, so that no sum overflows. What vanishes beside it would make it the sum of nothing.
-    numbers = numbers / (numbers.max() or 1.0)
+    # Below 1, so that no sum overflows. What vanishes beside the largest would make it the sum of nothing.
+    numbers = times_power_of_two(numbers, -np.frexp(numbers.max())[1])
     numbers = np.where(numbers > _VANISHING, numbers, 0.0)
     if np.count_nonzero(numbers) <= _SURELY_SUMMED:
         return np.empty(0, dtype=np.int64)
