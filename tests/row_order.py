@@ -16,7 +16,12 @@ K = 5
 ORDER = ["low", "mid", "high"]
 QUASI = ["age", "height", "children", "born", "city", "grade"]
 CONFIDENTIAL = ["salary", "income", "illness", "pain"]
-SETTINGS = {"k": K, "seed": 1, "by": ["town"], "accept": ["near-unique-text", "published-identifier"]}
+SETTINGS = {
+    "k": K,
+    "seed": 1,
+    "by": ["town"],
+    "accept": ["near-unique-text", "published-identifier", "numbers-with-unit"],
+}
 
 
 def people(n=200, seed=0):
