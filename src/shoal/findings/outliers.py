@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import times_power_of_two
 from shoal.columns.schema import Kind
 from shoal.findings.column_view import ColumnView
 from shoal.findings.finding import HIDDEN, Finding, Remedy
@@ -28,9 +29,11 @@ def outliers(view: ColumnView) -> Finding | None:
     if len(view.numbers) < _LEAST_RECORDS:
         return None
     values, counts = view.different
-    above = values[len(values) - _n_beyond(values, counts) :]
-    below = values[: _n_beyond(-values[::-1], counts[::-1]) or _n_vanishing(values, counts)]
-    negative = values[: _n_negative(values, counts)]
+    # Below 1/2, so that no difference overflows.
+    scaled = times_power_of_two(values, -1 - np.frexp(np.abs(values).max())[1])
+    above = values[len(values) - _n_beyond(scaled, counts) :]
+    below = values[: _n_beyond(-scaled[::-1], counts[::-1]) or _n_vanishing(scaled, counts)]
+    negative = values[: _n_negative(scaled, counts)]
     sides = {"far above all others": above, "far below all others": below}
     if len(negative) > len(below):
         sides["far below all others"], sides["below 0, which no other is"] = values[:0], negative
