@@ -492,9 +492,9 @@ def _means(names: Sequence[str], load: Load, n_records: int) -> list[Suspect]:
             values = load(name)
             numbers = _plain(values)
             rest = np.delete(numbers, place)
-            if not values[place].is_valid or np.ptp(rest) <= _ROUNDED:
+            if not values[place].is_valid or rest.max() / 2 - rest.min() / 2 <= _ROUNDED / 2:  # no range overflows
                 continue
-            if abs(numbers[place] - rest.mean()) > _ROUNDED:
+            if abs(numbers[place] / 2 - (rest / len(rest)).sum() / 2) > _ROUNDED / 2:
                 break
             agreeing.append(name)
             if numbers[place] % 1 and not (rest % 1).any():
