@@ -29,7 +29,7 @@ def naive_loss(X, labels) -> Loss:
     return Loss(
         sse=float(sum(gse)),
         sst=float(sst),
-        il=float(100 * sum(gse) / sst) if sst else 0.0,
+        il=float(sum(gse) / sst) if sst else 0.0,
         mse=float(sum(gse) / len(records)),
         mae=math.fsum(distances) / len(records),
         gse=np.array([float(share) for share in gse]),
