@@ -46,7 +46,8 @@ class Style:
         light = re.sub(r"@media[^{]*\{(?:[^{}]*\{[^}]*\})*[^}]*\}", "", sheet)
         self._variables: dict[str, str] = {}
         self._rules: list[tuple[str, dict[str, str]]] = []
-        for selectors, body in re.findall(r"([^{}]+)\{([^}]*)\}", light):
+        for rule in light.split("}")[:-1]:
+            selectors, _, body = rule.partition("{")
             given = {
                 name.strip(): value.strip() for name, _, value in (part.partition(":") for part in body.split(";"))
             }
