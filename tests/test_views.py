@@ -79,13 +79,16 @@ def test_an_audit_that_asks_nothing_promises_nothing():
     assert "holds" not in told
 
 
-def test_what_inspect_warns_of_in_confidential_columns_a_release_warns_of_too():
-    people = pa.table({"age": list(range(60)), "illness": ["flu", "Flu ", "cold"] * 20})
-    warned = {(one.column, one.name) for one in shoal.inspect(people).findings if not one.question}
-    release = shoal.anonymize(people, k=3, seed=1, quasi_identifiers="age", confidential="illness")
+def test_what_inspect_finds_in_confidential_columns_a_release_warns_of_too():
+    people = pa.table({"age": list(range(60)), "pay": [f"{1000 + 7 * n} EUR" for n in range(60)]})
+    found = {(one.column, one.name) for one in shoal.inspect(people).findings}
+    asked = {"k": 3, "seed": 1, "quasi_identifiers": "age", "confidential": "pay", "accept": ["published-identifier"]}
+    release = shoal.anonymize(people, **asked)
 
-    assert ("illness", "spelling-variants") in warned
-    assert any("'illness'" in text and "case or blanks" in text for text in release.warnings)
+    assert ("pay", "numbers-with-unit") in found
+    assert any("'pay'" in text and "a unit" in text for text in release.warnings)
+    with pytest.raises(shoal.ShoalError, match=r"'pay'.* a unit .*A model refers to it"):
+        shoal.anonymize(people, **asked, models=[shoal.LDiversity("pay", l=2)])
 
 
 def test_an_index_that_is_no_column_or_has_no_role_is_named_as_such():

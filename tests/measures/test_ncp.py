@@ -24,7 +24,7 @@ def test_the_penalty_is_the_mean_of_the_columns_recounted_from_the_classes():
     age, labels = np.asarray(PEOPLE["age"]), release.labels
     wide = np.array([np.ptp(age[labels == cell]) for cell in labels]) / np.ptp(age)
 
-    assert release.certainty.columns["age"] == pytest.approx(100 * wide.mean())
+    assert release.certainty.columns["age"] == pytest.approx(wide.mean())
     assert release.certainty.ncp == pytest.approx(np.mean(list(release.certainty.columns.values())))
 
 

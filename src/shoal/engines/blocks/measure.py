@@ -159,8 +159,8 @@ class BlockMeasures:
             "loss": self.loss.to_dict(),
             "risk": self.risk.to_dict(),
             "utility": self.utility.to_dict(),
-            "quality": self.quality,
             "attacks": [],
+            "quality": self.quality,
             "sampled": self.sampled,
         }
 
