@@ -141,7 +141,9 @@ def _write(axes: Any, text: str, looks: Mapping[str, str], at: Mapping[str, floa
         x, y = x + right, y + down
     if "rotate" in moves:
         turned = -float(moves["rotate"].split()[0])
-    size = re.search(r"([0-9.]+)px", looks.get("font", "")) or re.search(r"([0-9.]+)", looks.get("font-size", "13"))
+    size = re.search(r"(?<![0-9.])([0-9.]+)px", looks.get("font", "")) or re.search(
+        r"([0-9.]+)", looks.get("font-size", "13")
+    )
     axes.text(
         x,
         y,
