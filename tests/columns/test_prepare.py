@@ -1,4 +1,5 @@
 import datetime
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -169,7 +170,7 @@ def test_what_is_prepared_has_neither_nan_nor_signed_zeros_and_the_input_is_unch
     assert repr([column.to_pylist() for column in table.columns]) == before
     shown = repr([column.to_pylist() for column in found.columns])
     assert "nan" not in shown
-    assert "-0.0" not in shown
+    assert not re.search(r"-0\.0(?![0-9e])", shown)
 
 
 @pytest.mark.parametrize("type_", [pa.date32(), pa.time32("s"), pa.date64(), pa.time64("ns"), pa.duration("s")])
